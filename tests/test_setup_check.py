@@ -184,14 +184,17 @@ def test_a_child_that_dies_or_fails_is_a_fault(function, words):
     assert multiprocessing.active_children() == []
 
 
-def stubborn():
+def stubborn(path):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    path.touch()
     sleep_on()
 
 
-def test_a_child_that_ignores_the_request_to_end_is_killed():
+def test_a_child_that_ignores_the_request_to_end_is_killed(tmp_path):
+    setup_check.child_process()  # the fork server is up
     with pytest.raises(TimeoutError):
-        processes.ask(stubborn, time_limit_s=1)
+        processes.ask(stubborn, tmp_path / "deaf", time_limit_s=3)
+    assert (tmp_path / "deaf").exists(), "the child did not come as far as ignoring SIGTERM"
     assert multiprocessing.active_children() == []
 
 
