@@ -1,7 +1,15 @@
-"""What every test and every notebook under test is kept away from: the learner's own files, and tracing."""
+"""What every test and every notebook under test is kept away from: the learner's own files, and tracing.
+
+A notebook that was run or edited here and is not in git's index as it stands gets one line instead of many
+failures. ``git add`` it to have it tested; named on the command line, it is run as it stands.
+"""
 
 import os
 import tempfile
+from functools import cache
+from pathlib import Path
+
+from tools.notebooks import ROOT, changed
 
 _folder = tempfile.TemporaryDirectory(prefix="fixtures-tests-", ignore_cleanup_errors=True)
 
@@ -16,3 +24,26 @@ for _name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", 
 def pytest_unconfigure():
     """Remove the folder; each worker of a parallel run has one of its own."""
     _folder.cleanup()
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave a notebook out of a run over folders when git's index has another version of it."""
+    if collection_path.suffix == ".ipynb" and collection_path in _changed():
+        return True
+    return None
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say in one line which notebooks were left out, whatever else was tested."""
+    for path in sorted(_changed()):
+        name = path.relative_to(ROOT).as_posix()
+        terminalreporter.write_line(
+            f"{name} is not as git's index has it, so runs of a folder leave it out: "
+            f"`git restore {name}` puts it back, `git add {name}` has it tested.",
+            yellow=True,
+        )
+
+
+@cache
+def _changed() -> frozenset[Path]:
+    return frozenset(ROOT / name for name in changed())

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from html import unescape
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from nbformat import NotebookNode, ValidationError
@@ -443,12 +443,16 @@ def bounded(book: Book) -> Iterator[Finding]:
             )
 
 
+@cache
+def _statements(file: Path) -> list[ast.stmt]:
+    return ast.parse(file.read_text(encoding="utf-8")).body
+
+
 def _test_exists(name: str) -> bool:
     file, *path = name.split("[")[0].split("::")
-    source = ROOT / file
-    if not (file.startswith("tests/") and source.is_file() and path):
+    if not (file.startswith("tests/") and (ROOT / file).is_file() and path):
         return False
-    found: list[ast.stmt] = ast.parse(source.read_text(encoding="utf-8")).body
+    found = _statements(ROOT / file)
     for part in path:
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         nodes = [node for node in found if isinstance(node, kinds) and node.name == part]

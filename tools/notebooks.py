@@ -161,7 +161,7 @@ def hide_answers(book: NotebookNode) -> None:
 
 
 def to_script(book: NotebookNode) -> str:
-    """Return ``book`` as a percent script: text, code, cell metadata; outputs and ids stay in the notebook."""
+    """Return ``book`` as a percent script: text, code, cell metadata; outputs and ids stay behind."""
     import jupytext
 
     plain = nbformat.from_dict(book)
@@ -281,11 +281,16 @@ def _git(*arguments: str) -> str | None:
 
 def _read(path: Path) -> NotebookNode:
     try:
-        return parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SystemExit(f"{path}: {error.strerror}; give the path of a notebook.") from error
+        return parse(_text(path))
     except ValueError as error:
         raise SystemExit(f"{path}: {error}.") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SystemExit(f"{path}: {error.strerror}; give the path of a notebook.") from error
 
 
 def _script(paths: list[Path]) -> int:
@@ -329,9 +334,10 @@ def _check(paths: list[Path]) -> int:
     known = files()
     count = 0
     for path in paths:
-        name = path.resolve().relative_to(ROOT).as_posix()
-        text = path.read_text(encoding="utf-8")
-        for complaint in hygiene.judge(hygiene.Book.of(name, text, known | {name})):
+        place = path.resolve()
+        name = place.relative_to(ROOT).as_posix() if place.is_relative_to(ROOT) else place.name
+        _read(path)
+        for complaint in hygiene.judge(hygiene.Book.of(name, _text(path), known | {name})):
             count += 1
             print(complaint)
     print(f"{count} complaint{'' if count == 1 else 's'}.")
