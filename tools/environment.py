@@ -82,28 +82,24 @@ def ensure(environment: Environment) -> bool:
     if found == wanted and _works(environment.python):
         return False
 
-    started = time.monotonic()
+    name, started = environment.path.name, time.monotonic()
     uv = shutil.which("uv")
     keys = ("python", "version", "place", "over")
     usable = all(found.get(key) == wanted[key] for key in keys) and _works(environment.python)
     if not uv and usable and not _works(environment.python, "import pip"):
         usable = False
     if usable:
-        _say(f"{environment.path.name}: requirements have changed, installing the new ones")
+        _say(f"{name}: requirements have changed, installing the new ones")
     else:
         if environment.path.exists():
-            _say(
-                f"{environment.path.name} is incomplete, has moved, or was made for another Python: making it anew"
-            )
+            _say(f"{name} is incomplete, has moved, or was made for another Python: making it anew")
             shutil.rmtree(environment.path)
-        _say(
-            f"{environment.path.name}: making it with Python {wanted['version']} and {'uv' if uv else 'pip'}"
-        )
+        _say(f"{name}: making it with Python {wanted['version']} and {'uv' if uv else 'pip'}")
         _create(environment, python=python, uv=uv)
     environment.stamp.unlink(missing_ok=True)
     _install(environment, uv=uv)
     environment.stamp.write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")
-    _say(f"{environment.path.name}: ready after {time.monotonic() - started:.0f} s")
+    _say(f"{name}: ready after {time.monotonic() - started:.0f} s")
     return True
 
 
@@ -126,24 +122,14 @@ def _install(environment: Environment, *, uv: str | None) -> None:
     steps = [["-r", str(environment.requirements)]]
     if environment.over:
         steps.append(list(environment.over))
+    python = str(environment.python)
     for step in steps:
         if uv:
             # uv compiles only when asked to; without bytecode each start of a kernel takes seconds longer.
-            _run(
-                [
-                    uv,
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--compile-bytecode",
-                    "--python",
-                    str(environment.python),
-                    *step,
-                ]
-            )
+            _run([uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, *step])
         else:
-            _run([str(environment.python), "-m", "pip", "install", "--quiet", "--compile",
-                  "--disable-pip-version-check", "--no-input", *step])  # fmt: skip
+            options = ["--quiet", "--compile", "--disable-pip-version-check", "--no-input"]
+            _run([python, "-m", "pip", "install", *options, *step])
 
 
 def _run(command: list[str]) -> None:

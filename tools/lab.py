@@ -1,9 +1,11 @@
-"""Start JupyterLab on chapter 00, with the project as its root: ``python tools/lab.py [jupyter lab options]``.
+"""Start JupyterLab on chapter 00, with the project as its root: ``python tools/lab.py [options]``.
 
-Run by the Python of the environment that has JupyterLab. The news pop-up and the encryption of kernel
-connections are settings of that environment (``tools/jupyter``), so plain ``jupyter lab`` has them too.
+Options are those of ``jupyter lab``. Run by the Python of the environment that has JupyterLab. The news
+pop-up and the encryption of kernel connections are settings of that environment (``tools/jupyter``), so
+plain ``jupyter lab`` has them too.
 """
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -19,14 +21,26 @@ def options() -> list[str]:
         f"--ServerApp.root_dir={ROOT}",
         # Ctrl-C ends it at once: notebooks save themselves, and there is nothing else to lose.
         "--ServerApp.answer_yes=True",
+        # What remains on the console is the address, and what a person should know of.
+        "--ServerApp.log_level=WARN",
+        "--LabApp.log_level=WARN",
+        # Not as a file to open: then the address that is printed leads to the chapter too.
+        f"--LabApp.default_url=/lab/tree/{FIRST.as_posix()}",
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         chosen.append("--allow-root")
-    return [*chosen, str(ROOT / FIRST)]
+    return chosen
+
+
+def without_ping_warning(record: logging.LogRecord) -> bool:
+    """Drop the one warning no reader can act on: Jupyter gives Tornado milliseconds for seconds."""
+    return "websocket_ping_timeout" not in record.getMessage()
 
 
 if __name__ == "__main__":
     from jupyterlab.labapp import main
 
     os.chdir(ROOT)
+    logging.getLogger("tornado.general").addFilter(without_ping_warning)
+    print("JupyterLab opens in your browser. Ctrl-C here ends it.", flush=True)
     sys.exit(main([*options(), *sys.argv[1:]]))

@@ -1,4 +1,4 @@
-"""Pin what ``pyproject.toml`` asks for: ``requirements.txt`` for learners, ``requirements-dev.txt`` for tests.
+"""Pin what ``pyproject.toml`` asks for, in ``requirements.txt`` and ``requirements-dev.txt`` (tests).
 
 ``python tools/requirements.py`` needs uv on PATH. One file serves every system and Python from 3.11 on.
 Pins that still fit are kept; ``--upgrade`` takes the newest versions of everything.

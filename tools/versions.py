@@ -1,0 +1,56 @@
+"""Run tests and notebooks, browser left out, on other Pythons and on the oldest supported LangGraph.
+
+``python tools/versions.py`` takes Python 3.11, 3.12 and 3.13, as far as they are found, with the pinned
+packages, then the oldest LangGraph on 3.11. Names after it choose: ``python tools/versions.py 3.13 oldest``.
+A version that was named and is not found is a failure; one that was not named is left out, and said so.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from check import run
+from environment import OLDEST, named
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = ("3.11", "3.12", "3.13")
+ONCE = (
+    "tests/browser", "tests/test_course.py", "tests/test_nbval.py", "tests/test_notebook_hygiene.py",
+    "tests/test_offline.py", "tests/test_setup.py",
+)  # fmt: skip
+"""What ``make test`` looks at and no version changes: the browser, the files, the set-up."""
+
+
+def main(names: list[str]) -> int:
+    """Run each and print one line for each; return 0 when all passed."""
+    unknown = [name for name in names if name not in (*PYTHONS, "oldest")]
+    if unknown:
+        print(f"no version is called {unknown[0]!r}; use {', '.join(PYTHONS)} or oldest", file=sys.stderr)
+        return 2
+    lines, failed = [], False
+    for name in names or (*PYTHONS, "oldest"):
+        version = "3.11" if name == "oldest" else name
+        what = f"Python {version}, {', '.join(OLDEST) if name == 'oldest' else 'pinned packages'}"
+        python = _find(version)
+        if python is None:
+            lines.append(f"{what}: {'FAILED, ' if names else 'left out, '}no such Python on PATH or in pyenv")
+            failed = failed or bool(names)
+            continue
+        print(f"\n== {what}", flush=True)
+        started = time.monotonic()
+        code = subprocess.run([python, str(ROOT / "tools" / "environment.py"), name]).returncode
+        code = code or run(str(named(name).python), *(f"--ignore={path}" for path in ONCE))
+        lines.append(f"{what}: {'FAILED' if code else 'passed'} in {time.monotonic() - started:.0f} s")
+        failed = failed or code != 0
+    print("\n" + "\n".join(lines), flush=True)
+    return 1 if failed else 0
+
+
+def _find(version: str) -> str | None:
+    found = subprocess.run(["sh", "tools/python.sh", version], cwd=ROOT, capture_output=True, text=True)
+    return found.stdout.strip() or None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
