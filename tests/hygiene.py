@@ -358,7 +358,8 @@ def _texts(cell: NotebookNode) -> Iterator[str]:
             yield output.text
         for kind, value in output.get("data", {}).items():
             if kind.startswith("text/") or kind in ("image/svg+xml", "application/json"):
-                yield value if isinstance(value, str) else repr(value)
+                text = value if isinstance(value, str) else repr(value)
+                yield re.sub(r"\bdata:[^\"'\s]+", "data:", text)  # the bytes of a picture spell anything
 
 
 _NEVER = (
@@ -463,20 +464,38 @@ def _test_exists(name: str) -> bool:
 
 
 def figures_told(book: Book) -> Iterator[Finding]:
-    """A picture has alt text, the same words where Lab's reader sees them, and its numbers in a table."""
+    """A picture has alt text where JupyterLab shows it, and its numbers in a table.
+
+    JupyterLab gives an ``image/png`` no alt text, whatever the output's metadata say; so there the same
+    sentence must stand beside the picture. An ``<img>`` in HTML keeps its own.
+    """
     codes = [cell for _, cell in book.code]
     for number, (index, cell) in enumerate(book.code):
-        for output in cell.outputs:
-            kinds = [kind for kind in output.get("data", {}) if kind.startswith("image/")]
-            if not kinds:
-                continue
-            if not any(_has_table(near) for near in codes[number : number + 2]):
-                yield index, "shows a picture without its numbers; show a table in this cell or the next"
-            alt = output.get("metadata", {}).get(kinds[0], {}).get("alt", "")
-            if not alt.strip():
-                yield index, f'shows a picture without alt text; set its metadata["{kinds[0]}"]["alt"]'
-            elif alt.strip() not in " ".join([*_texts(cell), *_prose_after(book, index)]):
+        alts = list(_alts(cell))
+        if not alts:
+            continue
+        if not any(_has_table(near) for near in codes[number : number + 2]):
+            yield index, "shows a picture without its numbers; show a table in this cell or the next"
+        told = " ".join([*_texts(cell), *_prose_after(book, index)])
+        for kind, alt in alts:
+            if not alt.strip() and kind == "html":
+                yield index, "shows a picture without alt text; give its <img> an alt that says the finding"
+            elif not alt.strip():
+                yield index, f'shows a picture without alt text; set its metadata["{kind}"]["alt"]'
+            elif kind != "html" and alt.strip() not in told:
                 yield index, "has alt text, which JupyterLab drops; say the same sentence in text beside it"
+
+
+def _alts(cell: NotebookNode) -> Iterator[tuple[str, str]]:
+    """Yield the kind of each picture that a cell shows, and its alt text, "" where it has none."""
+    for output in cell.outputs:
+        data = output.get("data", {})
+        for kind in data:
+            if kind.startswith("image/"):
+                yield kind, output.get("metadata", {}).get(kind, {}).get("alt", "")
+        for picture in re.findall(r"<img\b[^>]*>", data.get("text/html", "")):
+            alt = re.search(r"""\balt=(?:"([^"]*)"|'([^']*)')""", picture)
+            yield "html", (alt[1] or alt[2] or "") if alt else ""
 
 
 def _has_table(cell: NotebookNode) -> bool:

@@ -301,6 +301,9 @@ BROKEN: list[tuple[str, str, Callable[[NotebookNode], object]]] = [
     ("figures_told", "without alt text", lambda book: at(book, "figure").outputs[0].update(metadata={})),
     ("figures_told", "JupyterLab drops",
      lambda book: at(book, "figure").outputs[0].data.update({"text/plain": "<Figure>"})),
+    ("figures_told", "give its <img> an alt", shows("a", **{"text/html": f'<img src="data:,">{TABLE}'})),
+    ("figures_told", "give its <img> an alt", shows("a", **{"text/html": f'<img src="data:," alt="">{TABLE}'})),
+    ("figures_told", "without its numbers", shows("a", **{"text/html": '<img src="data:," alt="Rises.">'})),
     ("drawn_as_mermaid", "calls draw_mermaid_png", runs("graph.get_graph().draw_mermaid_png()")),
     ("drawn_as_mermaid", "shows mermaid as text", shows("graph TD;\n  a --> b")),
     ("drawn_as_mermaid", "without alt text", says("pause", "    accTitle: a leads to b\n", "")),
@@ -401,6 +404,12 @@ def test_a_file_that_is_no_notebook_is_refused_in_one_sentence(broken):
 def test_what_is_the_same_everywhere_may_be_shown(shown):
     book = good()
     shows(shown)(book)
+    assert judged(book) == []
+
+
+def test_a_picture_in_html_keeps_its_own_alt_text():
+    book = good()
+    shows("It rises.", **{"text/html": f'<img src="data:,x" alt="It rises.">{TABLE}'})(book)
     assert judged(book) == []
 
 
