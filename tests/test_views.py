@@ -9,7 +9,7 @@ from fixtures.experiments.matrix import run_matrix, trial
 from fixtures.experiments.modes import watch_modes
 from fixtures.graphs import chunks as graphs
 from fixtures.records import as_frame
-from fixtures.threads import rows
+from fixtures.threads import read_history
 from fixtures.views import charts, mermaid, tables
 
 
@@ -34,15 +34,17 @@ def test_no_records_is_said():
         as_frame([])
 
 
-async def test_rows_have_labels_for_ids():
+async def test_a_threads_checkpoints_and_writes_have_labels_for_ids():
     async with trial(graphs.build("long_node"), durability="sync", cancel_after=3) as cut:
-        seen = rows(cut.path, cut.thread_id)
-        assert cut.row_counts() == (len(seen.checkpoints), len(seen.writes)) == (2, 7)
-    assert list(tables.checkpoint_rows(seen).index) == ["c0", "c1"]
-    writes = tables.write_rows(seen)
+        thread = read_history(cut.path, cut.thread_id)
+        assert cut.row_counts() == (2, 7)
+    frame = tables.checkpoints(thread, ["status", "emitted_chunks"])
+    assert list(frame.index) == ["c0", "c1"]
+    assert list(frame["emitted_chunks"]) == ["–", "[]"]
+    writes = tables.pending_writes(thread)
     assert list(writes.index) == ["c0"] * 6 + ["c1"]
     assert writes["value"].iloc[-1] == "'CancelledError()'"
-    text = tables.checkpoint_rows(seen).to_string() + writes.to_string()
+    text = frame.to_string() + writes.to_string()
     assert not any(chunk.strip() in text for chunk in graphs.PUBLISHED_CHUNKS)
 
 
