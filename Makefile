@@ -23,7 +23,7 @@ test: ## run all tests and all notebooks, in an environment of their own
 	@$(TEST) tools/check.py $(PYTEST_ARGS)
 
 test-versions: ## the same, browser left out, on each Python found and on the oldest LangGraph
-	@python=$$(sh tools/python.sh) && "$$python" tools/versions.py $(VERSIONS)
+	@python=$$(sh tools/python.sh) && "$$python" -m tools.versions $(VERSIONS)
 
 lint: ## what ruff says about code and notebooks
 	@$(ENVIRONMENT) test

@@ -1,7 +1,7 @@
 """Run tests and notebooks, browser left out, on other Pythons and on the oldest supported LangGraph.
 
-``python tools/versions.py`` takes Python 3.11, 3.12 and 3.13, as far as they are found, with the pinned
-packages, then the oldest LangGraph on 3.11. Names after it choose: ``python tools/versions.py 3.13 oldest``.
+``python -m tools.versions`` takes Python 3.11, 3.12 and 3.13, as far as they are found, with the pinned
+packages, then the oldest LangGraph on 3.11. Names after it choose: ``python -m tools.versions 3.13 oldest``.
 A version that was named and is not found is a failure; one that was not named is left out, and said so.
 """
 
@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from check import run
-from environment import OLDEST, named
+from tools.check import run
+from tools.environment import OLDEST, named
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13")
