@@ -1,0 +1,150 @@
+"""Costs as ratios of two things measured in the same run, so that they mean the same on every machine.
+
+    make bench          (or: python bench/run.py [--json])
+
+Each line says what is compared, the ratio, and the bound that the project keeps to.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+
+from fixtures.experiments import matrix
+from fixtures.graphs import chunks as graphs
+from fixtures.savers import open_saver
+
+ROUNDS = 7
+"""Repetitions of each measurement; the median counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """Two things measured in one run."""
+
+    what: str
+    measured_s: float
+    against_s: float
+    at_most: float | None
+
+    @property
+    def ratio(self) -> float:
+        return self.measured_s / self.against_s
+
+    def line(self) -> str:
+        bound = "" if self.at_most is None else f"   (at most {self.at_most:.2f})"
+        return (
+            f"{self.what:<58} {self.measured_s:7.3f} s / {self.against_s:6.3f} s = {self.ratio:5.2f}{bound}"
+        )
+
+
+def timed(run: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def medians(*runs: Callable[[], None], rounds: int = ROUNDS) -> list[float]:
+    """Return each run's median time; the runs take turns, so that a busy moment hits all of them."""
+    times = [[timed(run) for run in runs] for _ in range(rounds)]
+    return [statistics.median(column) for column in zip(*times, strict=True)]
+
+
+async def floor() -> None:
+    """Sleep what the longest single run sleeps, and do nothing else."""
+    for _ in graphs.PUBLISHED_CHUNKS:
+        await graphs.pause(graphs.PUBLISHED_DELAY_S)
+
+
+async def one_after_another() -> None:
+    for shape in graphs.SHAPES:
+        for ending in matrix.ENDINGS:
+            for durability in matrix.DURABILITIES:
+                await matrix.run_once(shape, ending, durability)
+
+
+async def our_reader() -> None:
+    async with open_saver("memory") as saver:
+        graph = graphs.stepwise().compile(checkpointer=saver)
+        await matrix.read_stream(graph, graphs.new_input(), {"configurable": {"thread_id": "1"}})
+
+
+async def bare_astream() -> None:
+    async with open_saver("memory") as saver:
+        graph = graphs.stepwise().compile(checkpointer=saver)
+        parts = graph.astream(
+            graphs.new_input(),
+            {"configurable": {"thread_id": "1"}},
+            stream_mode=["custom", "updates"],
+            version="v2",
+        )
+        async with aclosing(parts):
+            async for _ in parts:
+                pass
+
+
+def importing(module: str) -> Callable[[], None]:
+    return lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
+
+
+def measure() -> list[Ratio]:
+    """Return all ratios; takes about a minute."""
+    asyncio.run(matrix.run_matrix(delay_s=0))
+    sixteen, least = medians(lambda: asyncio.run(matrix.run_matrix()), lambda: asyncio.run(floor()))
+    side, after = medians(
+        lambda: asyncio.run(matrix.run_matrix()), lambda: asyncio.run(one_after_another()), rounds=3
+    )
+    ours, bare = medians(lambda: asyncio.run(our_reader()), lambda: asyncio.run(bare_astream()))
+    fixtures, langgraph = medians(importing("fixtures"), importing("langgraph.graph"))
+    instant, second = medians(
+        lambda: asyncio.run(matrix.run_matrix(delay_s=0)), lambda: time.sleep(1), rounds=5
+    )
+    return [
+        Ratio(
+            what="sixteen runs : the longest one's pauses", measured_s=sixteen, against_s=least, at_most=1.35
+        ),
+        Ratio(
+            what="sixteen runs side by side : one after another",
+            measured_s=side,
+            against_s=after,
+            at_most=0.2,
+        ),
+        Ratio(
+            what="sixteen runs without pauses : one second",
+            measured_s=instant,
+            against_s=second,
+            at_most=0.25,
+        ),
+        Ratio(what="our reader of a stream : bare astream", measured_s=ours, against_s=bare, at_most=1.05),
+        Ratio(
+            what="import fixtures : import langgraph.graph",
+            measured_s=fixtures,
+            against_s=langgraph,
+            at_most=1.1,
+        ),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="print one JSON array, and nothing else")
+    options = parser.parse_args()
+    ratios = measure()
+    if options.json:
+        print(json.dumps([{**asdict(one), "ratio": one.ratio} for one in ratios], indent=1))
+    else:
+        print(*(one.line() for one in ratios), sep="\n")
+    over = [one.what for one in ratios if one.at_most is not None and one.ratio > one.at_most]
+    if over:
+        print(f"over its bound: {'; '.join(over)}", file=sys.stderr)
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
