@@ -702,6 +702,7 @@ def test_no_module_is_imported_whatever_way_it_is_named(code, tmp_path, monkeypa
     harm = tmp_path / "harm"
     (tmp_path / "harmful_module.py").write_text(f"open({str(harm)!r}, 'w').close()\n")
     monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("harmful_module", None)
     for parts in (
         ("harmful_module", "x", {"a": 1}, "run"),
         ("datetime", "datetime", "2020-01-01", "__init__"),
