@@ -307,7 +307,7 @@ def test_a_change_in_the_kernel_does_not_reach_the_answer(monkeypatch):
 
 def test_printed_text_is_shown_with_a_failure_and_escaped():
     verdict = check("def next_input(graph, config):\n    print('<b>here</b>')\n    return None")
-    assert verdict.printed == "<b>here</b>\n"
+    assert verdict.printed.startswith("<b>here</b>\n")
     assert "<b>here" in str(verdict)
     assert "<b>here" not in verdict._repr_html_()
     assert "&lt;b&gt;here" in verdict._repr_html_()
@@ -332,32 +332,33 @@ def test_nothing_of_an_answer_comes_out_of_the_kernels_own_streams():
 
 
 def test_the_stop_button_ends_the_answer_and_says_so(tmp_path):
-    program = """
-        import os, signal, threading, time
-        from pathlib import Path
+    """In a real kernel, whose loop is running while the cell waits for the verdict."""
+    from jupyter_client.manager import start_new_kernel
+
+    file = tmp_path / "pid"
+    cell = f"""
         from fixtures.checks.c02_counter import check
         def next_input(graph, config):
             import os, time
-            with open(PATH, "a") as file: file.write(f"{os.getpid()}\\n")
+            with open({str(file)!r}, "a") as file: file.write(f"{{os.getpid()}}\\n")
             time.sleep(600)
-        def press():
-            while not os.path.exists(PATH): time.sleep(0.05)
-            time.sleep(0.2)
-            os.kill(os.getpid(), signal.SIGINT)
-        threading.Thread(target=press).start()
-        try:
-            check(next_input, next_input, seed=1)
-        except KeyboardInterrupt as stopped:
-            print(stopped)
+        check(next_input, next_input, seed=1)
     """
-    file = tmp_path / "pids"
-    source = textwrap.dedent(program).replace("PATH", repr(str(file)))
-    begin = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=120)
-    assert done.stdout == "the check was stopped, and what the answer ran was ended\n", done.stderr
-    assert time.monotonic() - begin < 60
-    for pid in map(int, file.read_text().split()):
-        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    manager, client = start_new_kernel(startup_timeout=120)
+    try:
+        asked = client.execute(textwrap.dedent(cell))
+        wait_for(lambda: file.exists() and file.read_text().endswith("\n"))
+        manager.interrupt_kernel()
+        reply = client.get_shell_msg(timeout=60)
+        while reply["parent_header"].get("msg_id") != asked:
+            reply = client.get_shell_msg(timeout=60)
+        assert reply["content"]["ename"] == "KeyboardInterrupt"
+        assert reply["content"]["evalue"] == "the check was stopped, and what the answer ran was ended"
+        wait_for(lambda: not psutil.pid_exists(int(file.read_text())))
+        client.execute_interactive("assert check(1, 1).points == 0", timeout=60)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 def test_when_the_kernel_dies_the_answer_ends_too(tmp_path):
@@ -373,7 +374,7 @@ def test_when_the_kernel_dies_the_answer_ends_too(tmp_path):
     source = textwrap.dedent(program).replace("PATH", repr(str(file)))
     kernel = subprocess.Popen([sys.executable, "-c", source])
     try:
-        wait_for(lambda: file.exists() and file.read_text().count("\n") == 2)
+        wait_for(lambda: file.exists() and file.read_text().endswith("\n"))
     finally:
         kernel.kill()
         kernel.wait()
@@ -410,7 +411,7 @@ def test_where_there_is_no_fork_server_answers_are_judged_as_well(monkeypatch):
 
 def test_an_error_of_the_check_is_no_verdict(monkeypatch):
     with pytest.raises(RuntimeError, match="the check itself failed"):
-        judge._ask_warden("no.such.check", {"a": b""}, {}, 1, 100)
+        judge._ask_warden("no.such.check", {("a",): b""}, {}, 1, 100)
 
 
 def test_progress_keeps_the_best_result(tmp_path, monkeypatch):
@@ -441,8 +442,8 @@ def test_a_snapshot_sees_no_change_where_there_is_none():
             place.mkdir()
             seen = one.run(cell, plan, place)
             assert seen == one.expected(plan)
-    assert tampering.changed(before) == ""
-    assert len(before) > 100
+    assert before.changed() == ""
+    assert len(before.functions) > 1000
 
 
 def test_names_that_look_used_but_cannot_be_sent_do_not_matter():

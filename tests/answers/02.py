@@ -349,7 +349,7 @@ def with_reducer():
 
 def next_input(graph, config):
     inputs = [one for one in graph.get_state_history(config) if one.metadata["source"] == "input"]
-    return {"total": 2 * len(inputs)}
+    return {"total": 3 * len(inputs)}
 
 
 # %% wrong [reducer-goes-on, reducer-by-thread]: max as reducer
