@@ -26,13 +26,23 @@ def check(source: str, **options) -> judge.Verdict:
     return judge.judge(
         c02_counter.__name__,
         {"with_reducer": GOOD.functions()["with_reducer"], "next_input": cell["next_input"]},
-        **{"seed": 7, **options},
+        **{"seed": 7, "limit_s": 60, **options},
     )
 
 
+def check_endless(source: str, *, limit_s: float) -> judge.Verdict:
+    """Judge a ``next_input`` that does not end, alone: on a busy machine a good answer may need longer."""
+    cell = run_cell(textwrap.dedent(source))
+    answer = {"next_input": cell["next_input"]}
+    return judge.judge(c02_counter.__name__, answer, seed=7, limit_s=limit_s)
+
+
 def why(verdict: judge.Verdict) -> str:
-    """What is said of ``next_input``, which alone must have failed."""
-    assert verdict.failed == ("input-goes-on", "input-by-thread"), str(verdict)
+    """What is said of ``next_input``, which must have failed, and alone if there was another function."""
+    alone = verdict.lines[0].why.startswith("with_reducer is not a function")
+    failed = ("input-goes-on", "input-by-thread")
+    assert verdict.failed[-2:] == failed, str(verdict)
+    assert alone or verdict.failed == failed, str(verdict)
     line = next(line for line in verdict.lines if line.key == "input-goes-on")
     assert "\n" not in line.why
     assert len(line.why) < 500
@@ -183,16 +193,18 @@ NASTY = {
 def test_the_judge_survives_an_answer_that(name):
     body, said = NASTY[name]
     body = textwrap.indent(textwrap.dedent(body).strip(), "    ")
-    verdict = check(f"def next_input(graph, config):\n{body}\n", limit_s=1 if said in ("", ENDLESS) else 30)
+    source = f"def next_input(graph, config):\n{body}\n"
+    verdict = check_endless(source, limit_s=1) if said in ("", ENDLESS) else check(source)
     assert said in why(verdict), str(verdict)
     assert len(verdict.printed) <= warden.OUTPUT_BYTES + len("… (cut)")
 
 
 def test_an_endless_answer_is_ended_in_time():
-    check("next_input = lambda graph, config: {}")
+    source = "def next_input(graph, config):\n    while True: print('x' * 10_000)"
+    check_endless(source, limit_s=0.1)
     begin = time.monotonic()
-    why(check("def next_input(graph, config):\n    while True: print('x' * 10_000)", limit_s=2))
-    assert 2 <= time.monotonic() - begin < 20
+    why(check_endless(source, limit_s=2))
+    assert 2 <= time.monotonic() - begin < 30
 
 
 def test_an_answer_that_kills_the_judging_process_gets_nothing_and_leaves_nothing():
@@ -220,12 +232,13 @@ LEAVES = {
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only the answer's own session is ended")
-@pytest.mark.parametrize("ending", ["return {'total': 0}", "while True: pass"])
-@pytest.mark.parametrize("name", LEAVES)
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [*((name, "return {'total': 0}") for name in LEAVES), ("a daemon", "while True: pass")],
+)
 def test_what_an_answer_left_behind_has_ended(name, ending):
     mark = f"86{sum(map(ord, name + ending))}"
-    verdict = check(
-        f"""
+    source = f"""
         import os, subprocess, time
         sleep = ["sh", "-c", "echo > started; exec sleep {mark}"]
         def next_input(graph, config):
@@ -233,9 +246,8 @@ def test_what_an_answer_left_behind_has_ended(name, ending):
             while not os.path.exists("started"): time.sleep(0.01)
             print("started")
             {ending}
-        """,
-        limit_s=5 if "while" in ending else 30,
-    )
+    """
+    verdict = check_endless(source, limit_s=8) if "while" in ending else check(source)
     why(verdict)
     assert verdict.printed.startswith("started\n")
     assert [one for one in psutil.process_iter(["cmdline"]) if mark in str(one.info["cmdline"])] == []
@@ -405,7 +417,7 @@ def test_where_there_is_no_fork_server_answers_are_judged_as_well(monkeypatch):
     import multiprocessing
 
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
-    verdict = check("def next_input(graph, config):\n    print('here')\n    return None", limit_s=60)
+    verdict = check("def next_input(graph, config):\n    print('here')\n    return None", limit_s=120)
     assert why(verdict) == "TypeError: next_input returned NoneType, not a dict"
 
 
