@@ -160,6 +160,7 @@ def test_the_bundle_holds_the_course_and_no_solution(bundle):
     for needed in ("README.md", "Makefile", "requirements.txt", "pyproject.toml", f"exercises/{NAME}"):
         assert needed in there
     assert not [one for one in there if one.startswith(("solutions/", "tests/", "bench/"))]
+    assert {one for one in there if one.startswith("tools/") and not one.startswith(release.TOOLS)} == set()
     for name in there:
         assert b"BEGIN SOLUTION" not in (bundle / name).read_bytes()
 

@@ -13,10 +13,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 LEFT_OUT = (
     ".ci", ".github", "bench", "solutions", "tests", "CONTRIBUTING.md", "nbgrader_config.py",
-    "tools/check.py", "tools/exercises.py", "tools/notebooks.py", "tools/readme.py", "tools/release.py",
-    "tools/requirements.py", "tools/versions.py",
 )  # fmt: skip
 """What a learner does not get; folders with all that is in them."""
+
+TOOLS = ("tools/environment.py", "tools/jupyter", "tools/lab.py", "tools/python.sh", "tools/reset.py")
+"""The tools that a learner gets; all others are left out."""
 
 TELLTALE = (b"BEGIN SOLUTION", b"BEGIN HIDDEN TESTS")
 """What no file of the bundle may hold."""
@@ -35,7 +36,14 @@ def pack(root: Path = ROOT, folder: Path | None = None) -> Path:
     bundle = (folder or root / "dist") / f"{name}.zip"
     bundle.parent.mkdir(parents=True, exist_ok=True)
     into = (f"--prefix={name}/", f"--output={bundle.resolve()}")
-    without = (f":(exclude){one}" for one in LEFT_OUT)
+    tools = subprocess.run(
+        ["git", "ls-tree", "--name-only", "HEAD", "tools/"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    without = (f":(exclude){one}" for one in (*LEFT_OUT, *(set(tools) - set(TOOLS))))
     subprocess.run(
         ["git", "archive", "--format=zip", *into, "HEAD", "--", ".", *without],
         cwd=root, check=True, capture_output=True, text=True,
