@@ -165,7 +165,7 @@ class Lab:
                 const texts = selector =>
                     [...cell.node.querySelectorAll(selector)].map(one => one.textContent.trim());
                 const broken = [...texts('.jp-RenderedMermaid.jp-mod-warning pre:not(summary pre)'),
-                    ...texts('.jp-OutputArea-child').filter(
+                    ...texts('.jp-OutputArea-child > :not(.jp-OutputPrompt)').filter(
                         text => /^(Error (displaying|creating|rendering) widget|JavaScript Error)/i
                             .test(text))];
                 return {index, kind: model.type, source: model.sharedModel.getSource(),
@@ -381,7 +381,7 @@ class Lab:
                 }
                 const diagrams = texts.flatMap(text => [].concat(text).join('').match(/^```mermaid/gm) ?? []);
                 return count('.jp-RenderedMermaid') >= diagrams.length
-                    && ![...node.querySelectorAll('.jp-OutputArea-child')].some(
+                    && ![...node.querySelectorAll('.jp-OutputArea-child > :not(.jp-OutputPrompt)')].some(
                         one => one.innerText.trim().startsWith('Loading widget'));
             })"""
         )

@@ -63,7 +63,6 @@ class JupyterServer:
         self.settings = folder / "settings"
         self.workspaces = folder / "workspaces"
         self.runtime = folder / "runtime"
-        self.config = folder / "config"
         self.token = secrets.token_hex(16)
         self._mark = secrets.token_hex(16)
         self.url = ""
@@ -72,16 +71,8 @@ class JupyterServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "JupyterServer":
-        for folder in (self.root, self.settings, self.workspaces, self.runtime, self.config / "labconfig"):
+        for folder in (self.root, self.settings, self.workspaces, self.runtime):
             folder.mkdir(parents=True)
-        (self.config / "labconfig" / "page_config.json").write_text(
-            json.dumps({"disabledExtensions": dict.fromkeys(NOT_THE_LEARNERS["lab"], True)})
-        )
-        (self.config / "jupyter_server_config.json").write_text(
-            json.dumps(
-                {"ServerApp": {"jpserver_extensions": dict.fromkeys(NOT_THE_LEARNERS["server"], False)}}
-            )
-        )
         self._fill()
         command = [
             sys.executable,
@@ -95,9 +86,16 @@ class JupyterServer:
             *(["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
             *self._options,
         ]
+        env = private_environment(self.folder, mark=self._mark, progress=self.progress) | {
+            "JUPYTER_RUNTIME_DIR": str(self.runtime),
+            "JUPYTERLAB_SETTINGS_DIR": str(self.settings),
+            "JUPYTERLAB_WORKSPACES_DIR": str(self.workspaces),
+            "JUPYTER_TOKEN": self.token,
+            **self._environment,
+        }
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=self._env(), cwd=self.root
+                command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=env, cwd=self.root
             )
         try:
             self._wait_until_up()
@@ -135,7 +133,7 @@ class JupyterServer:
         for kind in ("sessions", "kernels"):
             for one in self.ask("GET", f"api/{kind}"):
                 self.ask("DELETE", f"api/{kind}/{one['id']}", missing_ok=True)
-        wait(lambda: not self.started(), lambda: f"still running: {', '.join(map(describe, self.started()))}")
+        wait(lambda: not self.started(), lambda: f"still running: {listed(self.started())}")
         self._fill()
 
     def started(self) -> list[psutil.Process]:
@@ -174,33 +172,12 @@ class JupyterServer:
             wait(lambda: process.poll() is not None and not marked(self._mark), lambda: "")
         except TimeoutError:
             left = marked(self._mark)
-            names = ", ".join(map(describe, left))
-            for one in left:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    one.kill()
+            names = listed(left)
+            end(left)
             process.wait(timeout=START_S)
             raise RuntimeError(
                 f"{START_S} s after JupyterLab was told to stop these ran on: {names}"
             ) from None
-
-    def _env(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "JPY_"))}
-        home = self.folder / "home"
-        home.mkdir()
-        return kept | {
-            "HOME": str(home),
-            "IPYTHONDIR": str(home / "ipython"),
-            "XDG_CONFIG_HOME": str(home / "config"),
-            "JUPYTER_CONFIG_DIR": str(self.config),
-            "JUPYTER_DATA_DIR": str(self.folder / "data"),
-            "JUPYTER_RUNTIME_DIR": str(self.runtime),
-            "JUPYTERLAB_SETTINGS_DIR": str(self.settings),
-            "JUPYTERLAB_WORKSPACES_DIR": str(self.workspaces),
-            "JUPYTER_TOKEN": self.token,
-            "FIXTURES_PROGRESS": str(self.progress),
-            MARK: self._mark,
-            **self._environment,
-        }
 
     def _fill(self) -> None:
         for folder in (self.root, self.settings, self.workspaces):
@@ -230,6 +207,40 @@ class JupyterServer:
         wait(up, lambda: f"JupyterLab does not answer; its log:\n{self.log.read_text()[-3000:]}")
 
 
+def private_environment(folder: Path, *, mark: str, progress: Path) -> dict[str, str]:
+    """Return an environment in which Jupyter reads and writes nothing of the person who runs the tests.
+
+    Extensions that only the development tools bring are switched off.
+
+    Args:
+        folder: where everything goes instead.
+        mark: by this :func:`marked` finds whatever is started with these variables.
+        progress: where a learner's progress is kept.
+    """
+    home = folder / "home"
+    config = home / "jupyter" / "config"
+    (config / "labconfig").mkdir(parents=True)
+    (config / "labconfig" / "page_config.json").write_text(
+        json.dumps({"disabledExtensions": dict.fromkeys(NOT_THE_LEARNERS["lab"], True)})
+    )
+    (config / "jupyter_server_config.json").write_text(
+        json.dumps({"ServerApp": {"jpserver_extensions": dict.fromkeys(NOT_THE_LEARNERS["server"], False)}})
+    )
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "JPY_"))}
+    return kept | {
+        "HOME": str(home),
+        "USERPROFILE": str(home),
+        "XDG_CONFIG_HOME": str(home / "config"),
+        "XDG_DATA_HOME": str(home / "data"),
+        "IPYTHONDIR": str(home / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(config),
+        "JUPYTER_DATA_DIR": str(home / "jupyter" / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "jupyter" / "runtime"),
+        "FIXTURES_PROGRESS": str(progress),
+        MARK: mark,
+    }
+
+
 def copy_shown(target: Path) -> None:
     """Copy what a learner opens as it is in the work tree, without what git ignores: checkpoints, caches."""
     listed = subprocess.run(
@@ -253,12 +264,20 @@ def marked(mark: str) -> list[psutil.Process]:
     return found
 
 
-def describe(process: psutil.Process) -> str:
-    """Return a process's id with the start of its command line."""
-    try:
-        return f"{process.pid} ({' '.join(process.cmdline())[:120]})"
-    except psutil.Error:
-        return f"{process.pid} (gone)"
+def listed(processes: Sequence[psutil.Process]) -> str:
+    """Return processes by id and the start of their command lines."""
+    texts = []
+    for one in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            texts.append(f"{one.pid} ({' '.join(one.cmdline())[:120]})")
+    return ", ".join(texts)
+
+
+def end(processes: Sequence[psutil.Process]) -> None:
+    """Kill processes, those already gone left aside."""
+    for one in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
 
 
 def wait(condition: Callable[[], bool], complaint: Callable[[], str], *, timeout_s: float = START_S) -> None:

@@ -1,0 +1,245 @@
+"""The Cancel lab in a real JupyterLab: pressed by mouse and keyboard, looked at in both themes and narrow."""
+
+import json
+import statistics
+from typing import TYPE_CHECKING
+
+import pytest
+from nbformat.v4 import new_code_cell
+
+from fixtures.experiments.matrix import DURABILITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab import Lab
+
+PANEL = 1
+"""The cell that shows the panel."""
+SENTENCE = "The Cancel lab is here once you run this cell: click into it and press Shift + Enter."
+SHAPES = {"long_node": "one long node", "stepwise": "one chunk a step"}
+
+
+@pytest.fixture
+def opened(lab: "Lab", notebook: "Callable[..., str]") -> "Callable[..., Lab]":
+    """A function that opens a notebook with the panel and these cells after it, and runs the panel's cell."""
+
+    def open_(*more: str, pace_s: float = 0.2, theme: str = "light") -> "Lab":
+        cells = (
+            "from fixtures.labs.cancel_panel import CancelLab",
+            f"lab = CancelLab(pace_s={pace_s})\nlab",
+            *more,
+        )
+        lab.open(notebook(*(new_code_cell(cell) for cell in cells)), theme=theme)
+        lab.run_cell(0)
+        lab.run_cell(PANEL)
+        return lab
+
+    return open_
+
+
+def select(lab: "Lab", label: str, option: str) -> None:
+    lab.page.get_by_label(label, exact=True).select_option(option)
+
+
+def chips(lab: "Lab", kind: str) -> int:
+    """Count the chips that say this of themselves, in both lanes."""
+    return lab.output(PANEL).locator(".fx-state", has_text=f"· {kind}").count()
+
+
+def started(lab: "Lab", shape: str, durability: str, cancel: str) -> None:
+    select(lab, "Graph", SHAPES[shape])
+    select(lab, "Durability", durability)
+    select(lab, "Start, and cancel", cancel)
+    lab.click("Start", cell=PANEL)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_durability_cancelled_at_three_refreshed_continued(opened, shape: str) -> None:
+    lab = opened("print(lab.results_text())")
+    lab.click("More ▸", cell=PANEL)
+    kept = 0 if shape == "long_node" else 3
+    for durability in DURABILITIES:
+        started(lab, shape, durability, "at chunk 3")
+        lab.wait_for_text("Cancelled when the page showed 3 chunks.", cell=PANEL)
+        lab.wait_for_text(f"The thread holds {kept} of 6", cell=PANEL)
+        assert chips(lab, "page only") == 3 - kept
+        assert (chips(lab, "checkpoint"), chips(lab, "pending")) == ((2, 1) if kept else (0, 0))
+        lab.screenshot(f"cancel-lab-{shape}-{durability}", of=lab.output(PANEL))
+
+        lab.click("Refresh the page", cell=PANEL)
+        lab.wait_for_text(f"The page shows {kept} of 6", cell=PANEL)
+        assert chips(lab, "lost") == 3 - kept
+
+        lab.click("Continue", cell=PANEL)
+        how = "It went on with chunk 4" if kept else "The node ran again from its first line"
+        lab.wait_for_text(how, cell=PANEL)
+        assert chips(lab, "saved") == chips(lab, "checkpoint") == 6
+        assert chips(lab, "lost") == 0
+
+        lab.click("Next message", cell=PANEL)
+        lab.wait_for_text("The new input began at the entry, with chunk 1", cell=PANEL)
+    rows = [line.split("\t") for line in lab.run_cell(2).text.splitlines()[1:] if line]
+    assert [row[4] for row in rows] == ["cancel at 3", "complete", "complete"] * len(DURABILITIES)
+    assert [row[6] for row in rows[::3]] == [str(kept)] * len(DURABILITIES)
+    assert lab.errors() == []
+
+
+def test_by_hand_at_the_pace_of_a_person(opened) -> None:
+    lab = opened("print(lab.results_text())", pace_s=0.7)
+    lab.click("Start", cell=PANEL)
+    lab.wait_for_text("The page shows 3 of 6", cell=PANEL)
+    lab.click("Cancel", cell=PANEL)
+    lab.wait_for_text("The thread holds no chunk.", cell=PANEL)
+    row = lab.run_cell(2).text.splitlines()[1].split("\t")
+    assert row[4] == "cancel by hand"
+    assert 3 <= int(row[5]) <= 6
+    assert row[6] == "0"
+    assert lab.errors() == []
+
+
+def test_a_click_reaches_the_graph_within_a_tenth_of_a_second(opened) -> None:
+    watch = """
+import asyncio, time
+from fixtures.graphs import chunks
+real, reached = chunks.pause, []
+async def pause(delay_s):
+    try:
+        await real(delay_s)
+    except asyncio.CancelledError:
+        reached.append(1000 * time.time())
+        raise
+chunks.pause = pause
+"""
+    lab = opened(watch, "import json; print(json.dumps(reached))", pace_s=1)
+    lab.run_cell(2)
+    lab.page.evaluate(
+        """() => { window.pressed = []; document.addEventListener('click', event => {
+            if (event.target.closest('button')?.textContent === 'Cancel') window.pressed.push(Date.now());
+        }, true); }"""
+    )
+    for number in range(1, 8):
+        lab.click("Start", cell=PANEL)
+        lab.wait_for_text("The page shows 1 of 6", cell=PANEL)
+        lab.click("Cancel", cell=PANEL)
+        lab.wait_for_text("Cancelled when the page showed", cell=PANEL)
+        lab.output(PANEL).locator("table tbody tr").nth(number - 1).wait_for()
+    reached = json.loads(lab.run_cell(3).text)
+    pressed = lab.page.evaluate("window.pressed")
+    took = [seen - click for click, seen in zip(pressed, reached, strict=True)]
+    assert statistics.median(took) < 100, took
+
+
+def test_by_keyboard_alone(opened) -> None:
+    lab = opened(pace_s=0.5)
+    keyboard = lab.page.keyboard
+    first = lab.page.get_by_label("Graph", exact=True)
+    order = lab.tab_order(first, presses=6)
+    assert order == [
+        'combobox "Graph"', 'combobox "Durability"', 'button "Start"', 'button "Cancel"',
+        'button "Refresh the page"', 'button "Continue"', 'button "More ▸"',
+    ]  # fmt: skip
+    keyboard.press("Enter")
+    lab.button("Less ▾", cell=PANEL).wait_for()
+    order = lab.tab_order(lab.button("Less ▾", cell=PANEL), presses=5)
+    assert [one.split(" ")[0] for one in order] == [
+        "button", "spinbutton", "spinbutton", "combobox", "button", "button",
+    ]  # fmt: skip
+    assert order[1:4] == ['spinbutton "Chunks": "6"', 'spinbutton "Seconds a chunk": "0.5"', order[3]]
+    lab.button("Start", cell=PANEL).focus()
+    keyboard.press("Enter")
+    lab.wait_for_text("The page shows 2 of 6", cell=PANEL)
+    keyboard.press("Tab")
+    keyboard.press("Space")
+    lab.wait_for_text("Cancelled when the page showed", cell=PANEL)
+    assert lab.focused() == 'button "Cancel"', "the focus stays where it was"
+    status = lab.output(PANEL).get_by_role("status")
+    assert status.inner_text().startswith("Cancelled when the page showed")
+    assert status.get_attribute("aria-live") == "polite"
+    assert lab.errors() == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 900), (800, 900), (853, 480)], ids=["1280", "800", "projector"])
+def test_it_fits_and_can_be_read(opened, theme: str, size: tuple[int, int]) -> None:
+    lab = opened(theme=theme)
+    lab.set_viewport(*size)
+    lab.click("More ▸", cell=PANEL)
+    started(lab, "long_node", "sync", "at chunk 3")
+    lab.wait_for_text("Cancelled when", cell=PANEL)
+    lab.click("Refresh the page", cell=PANEL)
+    lab.wait_for_text("3 lost", cell=PANEL)
+    lab.screenshot(f"cancel-lab-lost-{theme}-{size[0]}", of=lab.output(PANEL))
+    started(lab, "stepwise", "sync", "at chunk 3")
+    lab.wait_for_text("1 in pending writes and in no checkpoint", cell=PANEL)
+    lab.click("Compare with 16 automatic runs", cell=PANEL)
+    lab.wait_for_text("The sixteen automatic runs, and your newest run", cell=PANEL)
+    lab.click("Rows as text ▸", cell=PANEL)
+    lab.output(PANEL).locator("textarea").wait_for()
+    lab.screenshot(f"cancel-lab-all-{theme}-{size[0]}", of=lab.output(PANEL))
+    lab.screenshot(f"cancel-lab-window-{theme}-{size[0]}")
+    assert [str(one) for one in lab.overflows()] == []
+    assert lab.errors() == []
+    assert contrasts(lab) == []
+
+
+def contrasts(lab: "Lab") -> list[str]:
+    """Return the panel's texts whose contrast to what is behind them is below 4.5 : 1."""
+    return lab.page.evaluate(
+        """() => {
+            const parse = text => {
+                const context = Object.assign(document.createElement('canvas'), {width: 1, height: 1})
+                    .getContext('2d', {willReadFrequently: true});
+                context.fillStyle = text; context.fillRect(0, 0, 1, 1);
+                return [...context.getImageData(0, 0, 1, 1).data];
+            };
+            const light = ([r, g, b]) => [r, g, b].map(one => one / 255)
+                .map(one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+                .reduce((sum, one, index) => sum + one * [0.2126, 0.7152, 0.0722][index], 0);
+            const behind = node => {
+                for (let one = node; one; one = one.parentElement) {
+                    const colour = parse(getComputedStyle(one).backgroundColor);
+                    if (colour[3] === 255) return colour;
+                }
+                return [255, 255, 255];
+            };
+            const found = [];
+            const texts = '.fx-panel :is(p, span, b, td, th, label, button, textarea)';
+            for (const node of document.querySelectorAll(texts)) {
+                const text = [...node.childNodes].filter(one => one.nodeType === 3)
+                    .map(one => one.data).join('').trim();
+                if (!text || !node.checkVisibility() || node.closest('.fx-empty')) continue;
+                const [a, b] = [light(parse(getComputedStyle(node).color)), light(behind(node))];
+                const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+                if (contrast < 4.5) found.push(`${contrast.toFixed(1)} : 1 for ${text.slice(0, 40)}`);
+            }
+            return found;
+        }"""
+    )
+
+
+def test_run_again_restart_and_saved_file(opened, jupyter) -> None:
+    lab = opened("old = lab", "lab = CancelLab(pace_s=0.2)\nlab")
+    lab.click("Start", cell=PANEL)
+    lab.run_cell(2)
+    lab.run_cell(3)
+    lab.wait_for_text("A newer Cancel lab has taken the place of this one", cell=PANEL)
+    assert lab.button("Start", cell=PANEL).count() == 0
+    lab.click("Start", cell=3)
+    lab.wait_for_text("The run has ended by itself", cell=3)
+    lab.run_all()
+    lab.run_all()
+    assert lab.errors() == []
+
+    lab.restart_kernel()
+    lab.output(3).get_by_text(SENTENCE).wait_for()
+    assert not lab.button("Start", cell=3).is_visible()
+    lab.screenshot("cancel-lab-restarted", of=lab.output(3))
+    lab.run_all()
+    lab.click("Start", cell=3)
+    lab.wait_for_text("The run has ended by itself", cell=3)
+    assert lab.errors() == []
+    lab.save()
+    saved = json.loads((jupyter.root / "made.ipynb").read_text())
+    text = saved["cells"][3]["outputs"][0]["data"]["text/plain"]
+    assert "".join(text) == SENTENCE
