@@ -5,7 +5,7 @@
 # PYTEST_ARGS="-k matrix"      more options for pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-versions lint format requirements readme bench reset
+.PHONY: help lab test test-versions lint format requirements readme exercises release bench reset
 
 # `test` and the like run by the environment that this makes first.
 ENVIRONMENT = python=$$(sh tools/python.sh) && "$$python" tools/environment.py
@@ -41,6 +41,14 @@ requirements: ## pin anew what pyproject.toml asks for (needs uv; UPGRADE=1 take
 readme: ## write the generated parts of the README: chapters, output from the terminal
 	@$(ENVIRONMENT) test
 	@$(TEST) tools/readme.py
+
+exercises: ## make the learners' exercises anew from the solutions
+	@$(ENVIRONMENT) test
+	@$(TEST) -m tools.exercises
+
+release: ## pack the learner's bundle from the last commit into dist/
+	@$(ENVIRONMENT) test
+	@$(TEST) -m tools.release
 
 bench: ## measure the library's speed, as ratios of two things measured in the same run
 	@$(ENVIRONMENT) test
