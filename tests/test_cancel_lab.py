@@ -264,6 +264,25 @@ async def test_before_the_first_start():
             lab.beside_automatic()
 
 
+async def test_presses_right_after_a_refresh_wait_for_it():
+    async with opened() as lab:
+        await started(lab, fast("stepwise", cancel_at=3))
+        lab.refresh()
+        lab.refresh()
+        lab.resume(fast())
+        await lab.settled()
+        assert "went on with chunk 4" in lab.sentence
+        lab.refresh()
+        lab.start(fast(cancel_at=2))
+        await lab.settled()
+        assert lab.page.chunks == list(TEXTS[:2])
+        assert lab.sentence.startswith("Cancelled when the page showed 2 chunks.")
+        lab.refresh()
+        lab.compare()
+        await lab.settled()
+        assert len(lab.automatic) == 16
+
+
 async def test_refresh_in_the_middle_of_a_run():
     async with opened() as lab:
         lab.start(fast(pace_s=0.2))
@@ -531,7 +550,7 @@ async def test_the_sixteen_runs_are_laid_beside():
         await started(lab, fast("stepwise", "exit", cancel_at=2))
         lab.compare()
         lab.start(fast())
-        assert lab.sentence.startswith("The lab is at work for a moment: to start a new one")
+        assert lab.sentence.startswith("The sixteen runs are not over yet: to start a new one")
         lab.cancel()
         assert lab.sentence == "No run is going on, so there is nothing to cancel."
         await lab.settled()

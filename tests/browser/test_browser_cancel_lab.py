@@ -68,7 +68,7 @@ def test_each_durability_cancelled_at_three_refreshed_continued(opened, shape: s
         lab.screenshot(f"cancel-lab-{shape}-{durability}", of=lab.output(PANEL))
 
         lab.click("Refresh the page", cell=PANEL)
-        lab.wait_for_text(f"The page shows {kept} of 6", cell=PANEL)
+        lab.wait_for_text("The page shows what the thread holds:", cell=PANEL)
         assert chips(lab, "lost") == 3 - kept
 
         lab.click("Continue", cell=PANEL)
