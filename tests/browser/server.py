@@ -280,12 +280,15 @@ def end(processes: Sequence[psutil.Process]) -> None:
             one.kill()
 
 
-def wait(condition: Callable[[], bool], complaint: Callable[[], str], *, timeout_s: float = START_S) -> None:
-    """Wait until ``condition()`` is true.
+def wait(
+    condition: Callable[[], bool], complaint: Callable[[], str], *, timeout_s: float | None = None
+) -> None:
+    """Wait until ``condition()`` is true, at most ``timeout_s`` seconds (:data:`START_S`).
 
     Raises:
-        TimeoutError: it was not within ``timeout_s`` seconds; ``complaint()`` is the message.
+        TimeoutError: it was not; ``complaint()`` is the message.
     """
+    timeout_s = START_S if timeout_s is None else timeout_s
     end = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > end:
