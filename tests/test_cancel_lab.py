@@ -285,13 +285,18 @@ async def test_presses_right_after_a_refresh_wait_for_it():
 
 async def test_refresh_in_the_middle_of_a_run():
     async with opened() as lab:
-        lab.start(fast(pace_s=0.2))
-        await shows(lab, 2)
-        lab.refresh()
-        assert lab.page.chunks == []
-        assert lab.lost == TEXTS[:2]
-        assert "in the middle of the run and shows what the thread holds: no chunk" in lab.sentence
-        await lab.settled()
+        told = []
+        press_when(lab, lambda: len(lab.page.chunks) == 2, lab.refresh)
+        look = lab.on_change
+
+        def on_change() -> None:
+            told.append((lab.sentence, len(lab.page.chunks), lab.lost))
+            look()
+
+        lab.on_change = on_change
+        await started(lab, fast(pace_s=0.5))
+        sentence = "The page was loaded in the middle of the run and shows what the thread holds: no chunk."
+        assert (f"{sentence} The run goes on.", 0, TEXTS[:2]) in told
         assert lab.page.chunks == list(TEXTS)
         assert lab.lost == ()
 

@@ -181,12 +181,19 @@ async def test_it_reads_as_a_sentence():
 
 
 def test_without_a_loop_it_says_what_it_needs():
-    with pytest.raises(RuntimeError, match="Cancel lab needs a running event loop"):
+    with pytest.raises(RuntimeError, match="no running event loop for the Cancel lab"):
         CancelLab()
 
 
-def test_the_panel_of_chapter_00_is_another_class():
-    assert ButtonTest is not CancelLab
+async def test_a_panel_of_another_kind_retires_nothing():
+    async with panel() as lab:
+        other = ButtonTest()
+        assert not lab.retired
+        other.button.click()
+        await other.settled()
+        assert "you pressed once" in other.answer.value
+        other.retire()
+        assert not lab.retired
 
 
 # In a kernel
