@@ -577,7 +577,8 @@ async def test_a_cancel_reaches_the_graph_within_a_tenth_of_a_second(monkeypatch
         try:
             await real(delay_s)
         except asyncio.CancelledError:
-            reached.append(time.perf_counter())
+            if delay_s == 0.5:  # the node's: the page rests for less
+                reached.append(time.perf_counter())
             raise
 
     async with opened() as lab:
@@ -590,7 +591,8 @@ async def test_a_cancel_reaches_the_graph_within_a_tenth_of_a_second(monkeypatch
             pressed = time.perf_counter()
             lab.cancel()
             await lab.settled()
-            took.append(reached[0] - pressed)
+            (seen,) = reached
+            took.append(seen - pressed)
         assert statistics.median(took) < 0.1, took
 
 

@@ -107,7 +107,8 @@ async def pause(delay_s):
     try:
         await real(delay_s)
     except asyncio.CancelledError:
-        reached.append(1000 * time.time())
+        if delay_s == 1:  # the node's: the page rests for less
+            reached.append(1000 * time.time())
         raise
 chunks.pause = pause
 """
