@@ -17,6 +17,10 @@ os.environ["FIXTURES_PROGRESS"] = os.path.join(_folder.name, "progress.json")
 # Kernels share one history file in the home folder otherwise, and may find it locked.
 for _name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "MPLCONFIGDIR"):
     os.environ[_name] = os.path.join(_folder.name, _name.lower())
+# What a killed kernel leaves in the temporary folder is removed with ours.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["TMPDIR"] = os.path.join(_folder.name, "tmp")
+    os.mkdir(os.environ["TMPDIR"])
 for _name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
     os.environ[_name] = "false"
 
