@@ -21,7 +21,7 @@ from nbformat import NotebookNode, ValidationError
 from nbformat.validator import iter_validate
 
 from fixtures.course import CHAPTERS, Chapter
-from tools.notebooks import ROOT, WIDGET_VIEW, answers, normalise, parse, questions, to_text, tree
+from tools.notebooks import ROOT, WIDGET_VIEW, answers, normalise, parse, preview, questions, to_text, tree
 
 IGNORE = "nbval-ignore-output"
 """The one tag by which a cell says that its output is a time or a race."""
@@ -741,6 +741,37 @@ def answers_hidden(book: Book) -> Iterator[Finding]:
             )
 
 
+_RAN = re.compile(r"What ran: (.+?)\. (?:You did not|This guess|✔|✘)", re.DOTALL)
+
+
+def previews_keep_quiet(book: Book) -> Iterator[Finding]:
+    """JupyterLab shows the first line of a hidden output: between guess and fact it is not the fact."""
+    told = questions(book.nb, "reveal")
+    for asked, question in questions(book.nb, "predict"):
+        end = next((index for index, other in told if other == question and index > asked), asked)
+        if end == asked or not book.cells[end].outputs:
+            continue  # other rules miss them
+        found = _RAN.search("\n".join(_texts(book.cells[end])))
+        if found is None:
+            yield end, f"does not say `What ran: …` as an answer to {question!r} does; `execute` the notebook"
+            continue
+        for index, cell in book.code:
+            if asked < index <= end and _says(preview(cell), found[1]):
+                yield (
+                    index,
+                    f"begins its output with {found[1]!r}, the answer to {question!r}; JupyterLab shows "
+                    "the first line of a hidden output, so let it begin otherwise, as a DataFrame does",
+                )
+
+
+def _says(line: str, value: str) -> bool:
+    """Whether the words of ``value`` stand in ``line``, one after another; as written if it has none."""
+    words = re.findall(r"\w+", value.lower())
+    if not words:
+        return value in line
+    return re.search(r"\b" + r"\W+".join(map(re.escape, words)) + r"\b", line.lower()) is not None
+
+
 # --- the sets ----------------------------------------------------------------------------------------------
 
 COMMON: tuple[Rule, ...] = (
@@ -761,7 +792,7 @@ RUN: tuple[Rule, ...] = (
 
 CHAPTER: tuple[Rule, ...] = (
     *COMMON, *RUN, imports_first, short_cells, short_prose, prose_between, opens, warms_up, pauses, ends,
-    guesses_answered, answers_hidden,
+    guesses_answered, answers_hidden, previews_keep_quiet,
 )  # fmt: skip
 SOLUTION: tuple[Rule, ...] = (*COMMON, *RUN)
 EXERCISE: tuple[Rule, ...] = (*COMMON, no_outputs)

@@ -73,6 +73,12 @@ def text(plain: str, **more: str) -> NotebookNode:
     return new_output("execute_result", data={"text/plain": plain, **more})
 
 
+def told(fact: str, **more: str) -> NotebookNode:
+    """The result of a reveal, where nobody guessed."""
+    outcome = f"Guess: none. What ran: {fact}. You did not guess: next time choose first."
+    return text(outcome, **{"text/html": f"<div>\n<p>{outcome}</p>\n</div>", **more})
+
+
 def good() -> NotebookNode:
     """A minimal chapter that breaks no rule."""
     picture = new_output(
@@ -86,12 +92,12 @@ def good() -> NotebookNode:
         new_code_cell("import math\nfrom fixtures.labs import predict, reveal", id="imports"),
         new_markdown_cell("## A guess\n\nSay first what you expect.", id="before"),
         new_code_cell(
-            'predict("one", "What comes?", ["1", "2"])', id="predict", outputs=[text("Run this cell.")]
+            'predict("one", "How often?", ["once", "never"])', id="predict", outputs=[text("Run this cell.")]
         ),
-        new_code_cell("seen = 1\nseen", id="between", metadata=hidden, outputs=[text("1")]),
         new_code_cell(
-            'reveal("one", seen)', id="reveal", metadata=hidden, outputs=[text("You did not guess.")]
+            "seen = 'never'\nseen != 'once'", id="between", metadata=hidden, outputs=[text("True")]
         ),
+        new_code_cell('reveal("one", seen)', id="reveal", metadata=hidden, outputs=[told("never")]),
         new_markdown_cell(
             f"## Pause here\n\nWhat did you see?\n\n{MERMAID}\n\nSee [the start](../README.md).", id="pause"
         ),
@@ -349,6 +355,18 @@ BROKEN: list[tuple[str, str, Callable[[NotebookNode], object]]] = [
     ("answers_hidden", "gives an answer away", has("between", metadata={})),
     ("answers_hidden", "gives an answer away",
      has("reveal", metadata={"jupyter": {"outputs_hidden": False}})),
+    ("previews_keep_quiet", "begins its output with 'never'", shows("Never, it seems")),
+    ("previews_keep_quiet", "the answer to 'one'",
+     shows("1", **{"text/html": f"\n<p>it was <b>never</b></p>\n{TABLE}"})),
+    ("previews_keep_quiet", "JupyterLab shows",
+     has("between", outputs=[new_output("stream", text="never\n")])),
+    ("previews_keep_quiet", "JupyterLab shows",
+     all_of(has("reveal", outputs=[told("never", **{"text/html": "<p>never</p>"})]), numbered)),
+    ("previews_keep_quiet", "'3, then 3', the answer",
+     all_of(has("reveal", outputs=[told("3, then 3")]), shows("[3 then 3]"))),
+    ("previews_keep_quiet", "'{}', the answer", all_of(has("reveal", outputs=[told("{}")]), shows("{}"))),
+    ("previews_keep_quiet", "does not say `What ran: …`",
+     all_of(has("reveal", outputs=[text("You did not guess.")]), numbered)),
 ]  # fmt: skip
 
 
@@ -404,6 +422,16 @@ def test_a_file_that_is_no_notebook_is_refused_in_one_sentence(broken):
 def test_what_is_the_same_everywhere_may_be_shown(shown):
     book = good()
     shows(shown)(book)
+    assert judged(book) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "html"),
+    [("nevertheless", ""), ("1\nnever", ""), ("never", f"<div>\n<p>never</p>\n{TABLE}</div>")],
+)
+def test_a_hidden_output_may_tell_the_answer_below_its_first_line(shown, html):
+    book = good()
+    shows(shown, **({"text/html": html} if html else {}))(book)
     assert judged(book) == []
 
 

@@ -157,6 +157,21 @@ def hide_answers(book: NotebookNode) -> None:
         book.cells[index].metadata.setdefault("jupyter", NotebookNode())["outputs_hidden"] = True
 
 
+PREVIEWED = ("text/html", "image/svg+xml", "application/pdf", "text/markdown", "text/plain")
+
+
+def preview(cell: NotebookNode) -> str:
+    """Return what JupyterLab shows of a cell's output while it is hidden: the first line of the first one.
+
+    The line is shown as the output has it, HTML tags included; empty where there is nothing to show.
+    """
+    first = cell.outputs[0] if cell.outputs else {}
+    shown = first.get("data", {})
+    text = first.get("text", "") or next((shown[kind] for kind in PREVIEWED if kind in shown), "")
+    lines = text.split("\n") if isinstance(text, str) else text
+    return next((line for line in lines if line), "")
+
+
 # --- script and back ---------------------------------------------------------------------------------------
 
 
