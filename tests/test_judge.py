@@ -488,14 +488,15 @@ def test_a_verdict_as_text_and_html():
         [
             "✔ one & one",
             "✘ two",
-            "    so",
-            "    expected <2>; seen 3",
+            "    Tried: so",
+            "    Result: expected <2>; seen 3",
             "    Why?",
-            "2 of 3 points (to try just the same again: seed=5)",
+            "2 of 3 points (to try just the same again: check(…, seed=5))",
         ]
     )
     assert repr(verdict) == str(verdict)
     shown = verdict._repr_html_()
-    assert "one &amp; one" in shown
+    assert "<li style='list-style:none'>✔ one &amp; one</li>" in shown
+    assert "<strong>✘ two</strong>" in shown
     assert "&lt;2&gt;" in shown
     assert os.linesep not in shown
