@@ -330,7 +330,7 @@ def migrate(builder, config):
     return graph
 
 
-# %% wrong [answer-stays, answer-arrives]: answers whatever waits
+# %% wrong [answer-arrives, answer-stays]: answers whatever waits
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
