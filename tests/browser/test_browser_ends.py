@@ -43,12 +43,12 @@ def test_server_and_kernels_end_when_their_owner_is_killed(tmp_path: Path) -> No
 def test_what_outlives_the_server_is_named_and_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.START_S", 20)
     server = JupyterServer(tmp_path)
     with pytest.raises(RuntimeError, match=r"these ran on: .*time\.sleep\(599\)"), server:
         orphan = subprocess.Popen(
             [sys.executable, "-c", "import time; time.sleep(599)"], env={**os.environ, MARK: server._mark}
         )
+        monkeypatch.setattr("server.START_S", 20)
     assert orphan.wait(timeout=60) != 0
     assert not psutil.pid_exists(orphan.pid)
 
