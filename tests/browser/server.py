@@ -130,11 +130,19 @@ class JupyterServer:
         Raises:
             TimeoutError: a kernel is still there after :data:`START_S` seconds.
         """
+        self.end_kernels()
+        self._fill()
+
+    def end_kernels(self) -> None:
+        """End all kernels, as when JupyterLab is closed for the day; files stay as they are.
+
+        Raises:
+            TimeoutError: a kernel is still there after :data:`START_S` seconds.
+        """
         for kind in ("sessions", "kernels"):
             for one in self.ask("GET", f"api/{kind}"):
                 self.ask("DELETE", f"api/{kind}/{one['id']}", missing_ok=True)
         wait(lambda: not self.started(), lambda: f"still running: {listed(self.started())}")
-        self._fill()
 
     def started(self) -> list[psutil.Process]:
         """Return what the server has started and still runs: kernels, and what these have started.
