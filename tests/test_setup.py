@@ -1,5 +1,6 @@
 """From nothing to a running JupyterLab: a Python found, an environment made, all of it put back."""
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import tomllib
 import urllib.request
 
 import pytest
+import websocket
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -309,6 +311,11 @@ def test_lab_opens_chapter_00_without_news_or_warnings_and_ctrl_c_ends_it(lab, t
     connection = ask("/api/sessions", session)["kernel"]["id"]
     file = next(tmp_path.rglob(f"kernel-{connection}.json"))
     assert "curve_publickey" in json.loads(file.read_text()), "the kernel's connection is not encrypted"
+    # A kernel that is interrupted while it starts shows a traceback.
+    channels = f"ws{server.removeprefix('http')}/api/kernels/{connection}/channels?session_id=1&token={token}"
+    with contextlib.closing(websocket.create_connection(channels, timeout=120)) as socket:
+        while json.loads(socket.recv())["content"].get("execution_state") != "idle":
+            pass
 
     # Before Ctrl-C: what it interrupts may say so, such as jupyter-lsp's search for language servers.
     started = console.text
