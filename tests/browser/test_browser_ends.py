@@ -44,11 +44,13 @@ def test_what_outlives_the_server_is_named_and_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = JupyterServer(tmp_path)
-    with pytest.raises(RuntimeError, match=r"these ran on: .*time\.sleep\(599\)"), server:
+    with server:
         orphan = subprocess.Popen(
             [sys.executable, "-c", "import time; time.sleep(599)"], env={**os.environ, MARK: server._mark}
         )
         monkeypatch.setattr("server.START_S", 20)
+        with pytest.raises(RuntimeError, match=r"these ran on: .*time\.sleep\(599\)"):
+            server.stop()
     assert orphan.wait(timeout=60) != 0
     assert not psutil.pid_exists(orphan.pid)
 
