@@ -22,6 +22,18 @@ async def test_reproduced_says_yes_no_and_not_published():
     assert list(frame["published"]) == ["3 0 1 ?", "3 0 1 ?", ""]
 
 
+def test_groups_of_rows_have_a_heading_and_text_is_escaped():
+    frame = pd.DataFrame({"shape": ["a<b", "a<b", "c"], "seen_by": ["x", "y", "<z>"]})
+    table = tables.grouped(frame, by=["shape"])
+    page = table._repr_html_()
+    assert page.count("colspan") == 2
+    assert "a&lt;b" in page
+    assert "&lt;z&gt;" in page
+    assert "<z>" not in page
+    assert page.splitlines()[0] == "<div>"
+    assert repr(table) == frame.to_string(index=False)
+
+
 async def test_a_column_with_nothing_to_count_stays_a_column_of_whole_numbers():
     frame = as_frame(await run_matrix(shapes=["stepwise"], saver="memory", delay_s=0))
     assert frame["checkpoints"].isna().all()
