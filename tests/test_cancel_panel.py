@@ -218,7 +218,8 @@ class Kernel:
 
     def run_until(self, code: str, seen: str) -> None:
         """Begin to run code, and return when it has printed ``seen``."""
-        number = self.client.execute(code)
+        # Else a kernel that is interrupted here would leave out what it is asked next.
+        number = self.client.execute(code, stop_on_error=False)
         end = time.monotonic() + 120
         while time.monotonic() < end:
             try:
