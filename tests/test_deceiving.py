@@ -2,10 +2,13 @@
 
 import asyncio
 import random
+from typing import TypedDict
 
 import pytest
 from answer_cells import Answer, answers
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import InvalidUpdateError
+from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from fixtures.checks import c01_status
@@ -99,6 +102,20 @@ def test_looking_runs_nothing():
         look(one)
     assert entered == before
     assert before
+
+
+def test_two_writes_to_one_key_leave_a_thread_that_only_an_update_gets_going():
+    builder = StateGraph(TypedDict("Plain", {"found": list}))
+    for name in ("a", "b"):
+        builder.add_node(name, lambda state, name=name: {"found": [name]}).add_edge(START, name)
+    graph, config = builder.compile(checkpointer=InMemorySaver()), {"configurable": {"thread_id": "t"}}
+    for given in ({"found": []}, None, {"found": ["new"]}):
+        assert outcome(graph, given, config) == "InvalidUpdateError"
+        with pytest.raises(InvalidUpdateError):
+            graph.get_state(config)
+        assert next(graph.get_state_history(config)).values == {"found": []}
+    graph.update_state(config, {"found": ["mended"]})
+    assert graph.get_state(config).values == {"found": ["mended"]}
 
 
 def test_names_and_savers_are_as_given():
