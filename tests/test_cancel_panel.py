@@ -240,7 +240,7 @@ def kernel() -> Iterator[Kernel]:
         yield Kernel(manager, client)
     finally:
         client.stop_channels()
-        manager.shutdown_kernel(now=True)
+        manager.shutdown_kernel()
 
 
 def test_interrupting_the_kernel_does_not_break_a_run():
