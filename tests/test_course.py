@@ -1,5 +1,6 @@
 """The course's list, the files, the README and CONTRIBUTING.md say the same."""
 
+import json
 import re
 import subprocess
 import sys
@@ -114,3 +115,10 @@ def test_the_command_says_when_the_readme_is_up_to_date():
         [sys.executable, "tools/readme.py", "--check"], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout.strip()) == (0, "README.md is up to date"), done.stderr
+
+
+def test_the_command_for_the_readmes_picture_names_the_cell_of_the_lab():
+    command = r"tools/screenshot\.py (\S+\.ipynb) --run --cell (\d+)"
+    name, cell = re.search(command, text_of("README.md")).groups()
+    notebook = json.loads(text_of(name))
+    assert "CancelLab()" in "".join(notebook["cells"][int(cell)]["source"])
