@@ -75,7 +75,11 @@ def nbval(folder: Path, *names: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "--tb=line", *options, *names],
         cwd=folder, capture_output=True, text=True, timeout=300,
-        env={**os.environ, "PYTEST_ADDOPTS": "", "COLUMNS": "300"},
+        # A progress file of its own: what other tests keep in theirs must not be seen in a cell.
+        env={
+            **os.environ, "PYTEST_ADDOPTS": "", "COLUMNS": "300",
+            "FIXTURES_PROGRESS": str(folder / "progress.json"),
+        },
     )  # fmt: skip
     assert "error" not in done.stdout.splitlines()[-1], done.stdout
     return done.stdout
