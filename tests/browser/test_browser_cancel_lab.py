@@ -1,6 +1,7 @@
 """The Cancel lab in a real JupyterLab: pressed by mouse and keyboard, looked at in both themes and narrow."""
 
 import json
+import statistics
 from typing import TYPE_CHECKING
 
 import pytest
@@ -127,8 +128,7 @@ chunks.pause = pause
     reached = json.loads(lab.run_cell(3).text)
     pressed = lab.page.evaluate("window.pressed")
     took = [seen - click for click, seen in zip(pressed, reached, strict=True)]
-    # Two browsers and their kernels share the machine: the quickest click tells what the lab itself takes.
-    assert min(took) < 100, took
+    assert statistics.median(took) < 100, took
 
 
 def test_by_keyboard_alone(opened) -> None:
