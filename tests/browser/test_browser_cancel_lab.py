@@ -125,6 +125,9 @@ chunks.pause = pause
         lab.click("Cancel", cell=PANEL)
         lab.wait_for_text("Cancelled when the page showed", cell=PANEL)
         lab.output(PANEL).locator("table tbody tr").nth(number - 1).wait_for()
+        # An empty page, so that the next "1 of 6" is the next run's.
+        lab.click("Refresh the page", cell=PANEL)
+        lab.wait_for_text("The page shows 0 of 6", cell=PANEL)
     reached = json.loads(lab.run_cell(3).text)
     pressed = lab.page.evaluate("window.pressed")
     took = [seen - click for click, seen in zip(pressed, reached, strict=True)]
