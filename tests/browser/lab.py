@@ -23,6 +23,8 @@ TALLEST = 16_000
 """Pixels: Chromium draws no taller picture."""
 
 Theme = Literal["light", "dark"]
+SIZES = {"1280": (1280, 900), "800": (800, 900), "projector": (853, 480)}
+"""Windows to look at a panel in, CSS pixels: a screen, a narrow one, a projector's at 150 %."""
 THEMES: dict[Theme, str] = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 
 
@@ -292,6 +294,62 @@ class Lab:
                 }"""
             )
         return [Overflow(**one) for one in found]
+
+    def faint(self) -> list[str]:
+        """Return the panels' texts whose contrast to what is behind them is below 4.5 : 1."""
+        return self.page.evaluate(
+            """() => {
+                const known = {};
+                const parse = text => known[text] ??= colour(text);
+                const colour = text => {
+                    const context = Object.assign(document.createElement('canvas'), {width: 1, height: 1})
+                        .getContext('2d', {willReadFrequently: true});
+                    context.fillStyle = text; context.fillRect(0, 0, 1, 1);
+                    return [...context.getImageData(0, 0, 1, 1).data];
+                };
+                const light = ([r, g, b]) => [r, g, b].map(one => one / 255)
+                    .map(one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+                    .reduce((sum, one, index) => sum + one * [0.2126, 0.7152, 0.0722][index], 0);
+                const behind = node => {
+                    for (let one = node; one; one = one.parentElement) {
+                        const found = parse(getComputedStyle(one).backgroundColor);
+                        if (found[3] === 255) return found;
+                    }
+                    return [255, 255, 255];
+                };
+                const found = [];
+                const texts = '.fx-panel :is(p, span, b, td, th, label, button, textarea)';
+                for (const node of document.querySelectorAll(texts)) {
+                    const text = [...node.childNodes].filter(one => one.nodeType === 3)
+                        .map(one => one.data).join('').trim();
+                    if (!text || !node.checkVisibility() || node.closest('.fx-empty')) continue;
+                    const [a, b] = [light(parse(getComputedStyle(node).color)), light(behind(node))];
+                    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+                    if (contrast < 4.5) found.push(`${contrast.toFixed(1)} : 1 for ${text.slice(0, 40)}`);
+                }
+                return found;
+            }"""
+        )
+
+    def in_each_look(self, name: str, panel: int) -> list[str]:
+        """Show a panel in both themes and all :data:`SIZES`; return what is too wide or faint in any of them.
+
+        Pictures of the panel are kept as ``NAME-THEME-SIZE.png``.
+
+        Args:
+            name: what the panel shows now.
+            panel: its cell.
+        """
+        found = []
+        for theme in THEMES:
+            self.set_theme(theme)
+            for size in SIZES:
+                self.set_viewport(*SIZES[size])
+                self.screenshot(f"{name}-{theme}-{size}", of=self.output(panel))
+                found += [f"{theme}, {size}: {one}" for one in (*self.overflows(), *self.faint())]
+        self.set_theme("light")
+        self.set_viewport(*SIZES["1280"])
+        return found
 
     def screenshot(self, name: str, *, of: Locator | None = None, whole: bool = False) -> Path:
         """Keep a picture as ``artifacts/browser/NAME.png`` and return its path.

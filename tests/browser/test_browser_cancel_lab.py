@@ -163,63 +163,23 @@ def test_by_keyboard_alone(opened) -> None:
     assert lab.errors() == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 900), (800, 900), (853, 480)], ids=["1280", "800", "projector"])
-def test_it_fits_and_can_be_read(opened, theme: str, size: tuple[int, int]) -> None:
-    lab = opened(theme=theme)
-    lab.set_viewport(*size)
+def test_it_fits_and_can_be_read(opened) -> None:
+    lab = opened()
     lab.click("More ▸", cell=PANEL)
     started(lab, "long_node", "sync", "at chunk 3")
     lab.wait_for_text("Cancelled when", cell=PANEL)
     lab.click("Refresh the page", cell=PANEL)
     lab.wait_for_text("3 lost", cell=PANEL)
-    lab.screenshot(f"cancel-lab-lost-{theme}-{size[0]}", of=lab.output(PANEL))
+    assert lab.in_each_look("cancel-lab-lost", PANEL) == []
+
     started(lab, "stepwise", "sync", "at chunk 3")
     lab.wait_for_text("1 in pending writes and in no checkpoint", cell=PANEL)
     lab.click("Compare with 16 automatic runs", cell=PANEL)
     lab.wait_for_text("The sixteen automatic runs, and your newest run", cell=PANEL)
     lab.click("Rows as text ▸", cell=PANEL)
     lab.output(PANEL).locator("textarea").wait_for()
-    lab.screenshot(f"cancel-lab-all-{theme}-{size[0]}", of=lab.output(PANEL))
-    lab.screenshot(f"cancel-lab-window-{theme}-{size[0]}")
-    assert [str(one) for one in lab.overflows()] == []
+    assert lab.in_each_look("cancel-lab-all", PANEL) == []
     assert lab.errors() == []
-    assert contrasts(lab) == []
-
-
-def contrasts(lab: "Lab") -> list[str]:
-    """Return the panel's texts whose contrast to what is behind them is below 4.5 : 1."""
-    return lab.page.evaluate(
-        """() => {
-            const parse = text => {
-                const context = Object.assign(document.createElement('canvas'), {width: 1, height: 1})
-                    .getContext('2d', {willReadFrequently: true});
-                context.fillStyle = text; context.fillRect(0, 0, 1, 1);
-                return [...context.getImageData(0, 0, 1, 1).data];
-            };
-            const light = ([r, g, b]) => [r, g, b].map(one => one / 255)
-                .map(one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
-                .reduce((sum, one, index) => sum + one * [0.2126, 0.7152, 0.0722][index], 0);
-            const behind = node => {
-                for (let one = node; one; one = one.parentElement) {
-                    const colour = parse(getComputedStyle(one).backgroundColor);
-                    if (colour[3] === 255) return colour;
-                }
-                return [255, 255, 255];
-            };
-            const found = [];
-            const texts = '.fx-panel :is(p, span, b, td, th, label, button, textarea)';
-            for (const node of document.querySelectorAll(texts)) {
-                const text = [...node.childNodes].filter(one => one.nodeType === 3)
-                    .map(one => one.data).join('').trim();
-                if (!text || !node.checkVisibility() || node.closest('.fx-empty')) continue;
-                const [a, b] = [light(parse(getComputedStyle(node).color)), light(behind(node))];
-                const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-                if (contrast < 4.5) found.push(`${contrast.toFixed(1)} : 1 for ${text.slice(0, 40)}`);
-            }
-            return found;
-        }"""
-    )
 
 
 def test_run_again_restart_and_saved_file(opened, jupyter) -> None:
