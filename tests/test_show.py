@@ -1,5 +1,6 @@
 """The command ``show``: what a person sees of a file, and what never gets to the terminal."""
 
+import functools
 import json
 import os
 import re
@@ -8,14 +9,18 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 
 from fixtures import cli_show
 from fixtures.__main__ import main
+from fixtures.threads import list_threads, read_history
 
 OLD_FILE = Path(__file__).parent / "data" / "old_langgraph.sqlite"
 
@@ -206,3 +211,143 @@ def test_a_polite_end_removes_the_copy():
         os.kill(os.getpid(), signal.SIGTERM)
     assert left.value.code == 128 + signal.SIGTERM
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+# --json
+
+
+def as_json(capsys, *arguments):
+    status, out, err = show(capsys, *arguments, "--json")
+    assert (status, err) == (0, "")
+    assert out.replace("\n", "").isprintable()
+    assert out.isascii()
+    return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+def test_the_threads_as_json(capsys):
+    threads = as_json(capsys, OLD_FILE)
+    assert len(threads) == 23
+    assert {tuple(one) for one in threads} == {
+        (
+            "thread", "checkpoints", "namespaces", "newest", "step", "source", "created_at", "next",
+            "pending_writes", "problem",
+        )
+    }  # fmt: skip
+    by_id = {one["thread"]: one for one in threads}
+    assert by_id["subgraph"] | {"newest": "", "created_at": ""} == {
+        "thread": "subgraph", "checkpoints": 6, "namespaces": 2, "newest": "", "step": 1, "source": "loop",
+        "created_at": "", "next": ["inner"], "pending_writes": 1, "problem": None,
+    }  # fmt: skip
+    # what a program finds here leads on
+    newest = as_json(capsys, OLD_FILE, "--thread", "subgraph")
+    assert by_id["subgraph"]["newest"] in [one["checkpoint"] for one in newest]
+
+
+def test_a_history_as_json_is_what_the_library_reads(capsys):
+    for summary in list_threads(OLD_FILE):
+        history = read_history(OLD_FILE, summary.id)
+        found = as_json(capsys, OLD_FILE, "--thread", summary.id)
+        assert [one["checkpoint"] for one in found if one["problem"] != "never saved"] == [
+            one.id for one in history.checkpoints
+        ]
+        for one, checkpoint in zip(found, history.checkpoints, strict=False):
+            assert one["next"] == list(checkpoint.next)
+            assert one["unfinished"] == list(checkpoint.unfinished)
+            assert one["parent"] == checkpoint.parent_id
+            assert sorted(one["values"]) == sorted(checkpoint.values)
+            assert len(one["pending_writes"]) == len(checkpoint.pending_writes)
+    answered = as_json(capsys, OLD_FILE, "--thread", "answered")
+    assert answered[-1]["values"] == {"seen": ["in", "a"], "value": "yes"}
+    assert answered[-1]["changed"] == ["value"]
+    assert [write["channel"] for write in answered[2]["pending_writes"]] == [
+        "__resume__", "__resume__", "__interrupt__", "value",
+    ]  # fmt: skip
+    assert [write["node"] for write in answered[2]["pending_writes"]] == [None, "ask", "ask", "ask"]
+
+
+class Own(NamedTuple):
+    """A class that the file names and that is never imported."""
+
+    held: int
+
+
+def test_values_that_json_does_not_have(capsys, tmp_path):
+    path = tmp_path / "values.sqlite"
+    values = {
+        "text": "<b>\x1b[31m\u202e\x7f</b>",
+        "bytes": b"\x00\xff",
+        "numbers": [float("nan"), float("-inf"), 1e300, True, None],
+        "tuple": (1, (2,)),
+        "set": {3},
+        "keys": {1: "one", "1": "text"},
+        "dollar": {"$class": "forged"},
+        "date": datetime(2026, 1, 2, tzinfo=UTC),
+        "message": HumanMessage("hi", id="m1"),
+        "own": Own(4),
+        "long": "x" * 1_000_000,
+        "deep": functools.reduce(lambda inside, _: [inside], range(180), 0),
+    }
+    builder = StateGraph(dict)
+    builder.add_node("go", lambda state: values)
+    builder.add_edge(START, "go")
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        builder.compile(checkpointer=saver).invoke({"x": 1}, {"configurable": {"thread_id": "1"}})
+        saver.conn.execute(
+            "INSERT INTO writes "
+            "(thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, value) "
+            "VALUES ('1', '', 'gone', 't', 0, 'k', 'pickle', x'80')"
+        )
+        saver.conn.commit()
+    *_, last, stray = as_json(capsys, path, "--thread", "1")
+    found = last["values"]["__root__"]
+    assert found["text"] == values["text"]
+    assert found["bytes"] == {"$bytes": "AP8="}
+    assert found["numbers"] == [{"$number": "nan"}, {"$number": "-inf"}, 1e300, True, None]
+    assert (found["tuple"], found["set"]) == ([1, [2]], [3])
+    assert found["keys"] == {"$items": [[1, "one"], ["1", "text"]]}
+    assert found["dollar"] == {"$items": [["$class", "forged"]]}
+    assert found["date"] == {"$class": "datetime.datetime", "value": "2026-01-02 00:00:00+00:00"}
+    assert found["message"]["$class"].endswith("HumanMessage")
+    assert found["message"]["value"]["content"] == "hi"
+    assert found["own"]["$class"].endswith(".Own")
+    assert len(found["long"]) == 1_000_000
+    assert '{"$unread": "nested deeper than 150 levels", "bytes": null}' in json.dumps(found["deep"])
+    assert (stray["checkpoint"], stray["problem"], stray["values"]) == ("gone", "never saved", {})
+    assert stray["pending_writes"] == [
+        {
+            "task": "t",
+            "node": None,
+            "channel": "k",
+            "value": {"$unread": "pickle, never opened", "bytes": 1},
+        }
+    ]
+
+
+def test_no_thread_is_an_empty_array(capsys, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "new.sqlite")) as connection:
+        SqliteSaver(connection).setup()
+    assert as_json(capsys, tmp_path / "new.sqlite") == []
+
+
+@pytest.mark.parametrize(
+    ("file", "thread"),
+    [("nowhere.sqlite", None), (Path(__file__).parent, None), (__file__, None), (OLD_FILE, "nobody")],
+)
+def test_what_can_not_be_shown_is_the_same_line_with_json(capsys, file, thread):
+    arguments = [file, *([] if thread is None else ["--thread", thread])]
+    plain = show(capsys, *arguments)
+    assert show(capsys, *arguments, "--json") == plain
+    assert plain[0] == 2
+
+
+def test_the_readme_names_every_key(capsys):
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    rows = {
+        line.split("|")[1].strip(): set(re.findall(r"`(\w+)`", line))
+        for line in readme.splitlines()
+        if line.startswith(("| a thread", "| a checkpoint", "| a pending write"))
+    }
+    checkpoints = as_json(capsys, OLD_FILE, "--thread", "answered")
+    assert rows["a thread"] == set(as_json(capsys, OLD_FILE)[0])
+    assert rows["a checkpoint, with `--thread ID`"] == set(checkpoints[0])
+    assert rows["a pending write"] == set(checkpoints[0]["pending_writes"][0])
