@@ -15,6 +15,7 @@ from langgraph.types import Command
 
 from fixtures.experiments.interrupt import DESIGNS, try_designs
 from fixtures.experiments.options import BadOption
+from fixtures.labs import approval
 from fixtures.labs.approval import ORDERS, STRANGER, THREADS, Session
 from fixtures.savers import open_saver
 
@@ -185,6 +186,47 @@ async def test_twice_holds_again_and_again():
                 await desk.settled()
                 await twice(desk, FIRST)
                 assert counts(desk, FIRST) == TWICE[design]
+
+
+@pytest.fixture
+def second_call(monkeypatch):
+    """A function that puts something before the second of two calls; an error it returns is the call's."""
+
+    def put_before(do) -> None:
+        real, calls = approval._Desk.call, []
+
+        async def call(desk, saver, thread, given):
+            calls.append(thread)
+            if desk.meeting is not None and calls.count(thread) == 3:  # the first has placed the order
+                error = await do()
+                if error is not None:
+                    return error
+            return await real(desk, saver, thread, given)
+
+        monkeypatch.setattr(approval._Desk, "call", call)
+
+    return put_before
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+async def test_the_second_of_two_answers_may_be_slow(design, second_call):
+    second_call(lambda: asyncio.sleep(0.3))
+    async with opened(design) as desk:
+        await twice(desk, FIRST)
+        assert counts(desk, FIRST) == TWICE[design]
+
+
+async def test_the_first_of_two_answers_does_not_wait_for_one_that_is_over(second_call, monkeypatch):
+    async def fail() -> Exception:
+        return RuntimeError("no worker is left")
+
+    second_call(fail)
+    monkeypatch.setattr(approval, "MEET_S", 600)
+    async with opened("after") as desk, asyncio.timeout(60):
+        await twice(desk, FIRST)
+        assert desk.sentence.endswith("The call failed with RuntimeError: no worker is left.")
+        assert counts(desk, FIRST) == (2, 1, 1)
+        assert desk.presses[-1].ended == "finished and RuntimeError"
 
 
 async def test_two_noes_send_nothing():
