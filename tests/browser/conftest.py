@@ -1,9 +1,10 @@
-"""JupyterLab and Chromium for the tests in this folder: one server a session, one page a test."""
+"""JupyterLab and Chromium for the tests in this folder: one server a session, one page a file."""
 
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from chromium import NoBrowser, chromium, find_chromium
 from server import JupyterServer
 
 if TYPE_CHECKING:
-    from lab import Lab
+    from lab import Lab, Pages
     from playwright.sync_api import Browser
 
 HERE = Path(__file__).parent
@@ -69,19 +70,32 @@ def browser(chromium_program: Path) -> Iterator["Browser"]:
         yield running
 
 
-@pytest.fixture
-def lab(browser: "Browser", jupyter: JupyterServer, request: pytest.FixtureRequest) -> Iterator["Lab"]:
-    """A page that remembers nothing. After a failure its picture and the server's log are kept."""
-    from lab import ARTEFACTS, lab_page
+@pytest.fixture(scope="module")
+def _pages(browser: "Browser", _running: JupyterServer) -> Iterator["Pages"]:
+    from lab import Pages
 
-    with lab_page(browser, jupyter) as page:
-        yield page
-        report = request.node.stash.get(CALLED, None)
-        if report is not None and report.failed:
-            name = f"failed-{re.sub(r'[^A-Za-z0-9]+', '-', request.node.name).strip('-')}"
+    with closing(Pages(browser, _running)) as pages:
+        yield pages
+
+
+@pytest.fixture
+def lab(_pages: "Pages", jupyter: JupyterServer, request: pytest.FixtureRequest) -> Iterator["Lab"]:
+    """A page of JupyterLab with nothing open. After a failure its picture and the server's log are kept."""
+    from lab import ARTEFACTS
+
+    page = _pages.take()
+    yield page
+    report = request.node.stash.get(CALLED, None)
+    if report is None or not report.passed:
+        name = f"failed-{re.sub(r'[^A-Za-z0-9]+', '-', request.node.name).strip('-')}"
+        try:
             page.screenshot(name)
             shutil.copy(jupyter.log, ARTEFACTS / f"{name}.log")
             print(*page.problems, sep="\n")
+        finally:
+            _pages.give_up()
+    else:
+        page.close_all()
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """A learner at work: a notebook open in a real JupyterLab, in a real Chromium."""
 
+import json
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +42,7 @@ class Lab:
         self.messages: list[Message] = []
         self.outside: list[str] = []
         """Addresses other than the server's that the page asked for; it got no answer."""
+        self._loaded = False
         page.set_default_timeout(WAIT_S * 1000)
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self._add("exception", str(error), page.url))
@@ -48,12 +50,28 @@ class Lab:
 
     # Opening and looking
 
-    def open(self, notebook: str | Path, *, theme: Theme = "light", sidebar: bool = False) -> "Lab":
-        """Open a notebook, given relative to the project, and wait until its kernel answers."""
+    def open(
+        self, notebook: str | Path, *, theme: Theme = "light", sidebar: bool = False, reload: bool = False
+    ) -> "Lab":
+        """Open a notebook, given relative to the project, and wait until its kernel answers.
+
+        JupyterLab is loaded once a page, which takes most of a test's time; ``reload`` loads it again, as on
+        another day. What was open is closed without saving; its kernel runs on.
+        """
         if not (self.server.root / notebook).is_file():
             raise FileNotFoundError(f"{notebook} is not in the project")
-        self.server.set("@jupyterlab/apputils-extension:themes", theme=THEMES[theme])
-        self.page.goto(self.server.page(notebook, workspace=uuid.uuid4().hex))
+        if self._loaded and not reload:
+            self.close_all()
+            self.set_theme(theme)
+            self._in_time(
+                "async () => { await jupyterapp.commands.execute('docmanager:open', "
+                f"{{path: {json.dumps(Path(notebook).as_posix())}}}); }}",
+                WAIT_S,
+            )
+        else:
+            self.server.set("@jupyterlab/apputils-extension:themes", theme=THEMES[theme])
+            self.page.goto(self.server.page(notebook, workspace=uuid.uuid4().hex))
+            self._loaded = True
         self._until(
             """path => {
                 const panel = window.jupyterapp?.shell?.currentWidget;
@@ -66,6 +84,26 @@ class Lab:
         self.sidebar(show=sidebar)
         self._until_drawn()
         return self
+
+    def close_all(self) -> None:
+        """Close all that is open, without saving and without a question."""
+        if not self._loaded:
+            return
+        self._in_time(
+            """async () => {
+                const open = [...jupyterapp.shell.widgets('main')];
+                for (const one of open) if (one.context) one.context.model.dirty = false;
+                await jupyterapp.commands.execute('application:close-all');
+            }""",
+            WAIT_S,
+        )
+        self._until("() => [...jupyterapp.shell.widgets('main')].every(one => !one.context)")
+
+    def begin(self) -> None:
+        """Forget what the page has said so far, and give the window its usual size: a new test begins."""
+        self.messages.clear()
+        self.outside.clear()
+        self.set_viewport(*SIZES["1280"])
 
     def sidebar(self, *, show: bool) -> None:
         """Show or fold the file browser at the left."""
@@ -318,7 +356,7 @@ class Lab:
                     return [255, 255, 255];
                 };
                 const found = [];
-                const texts = '.fx-panel :is(p, span, b, td, th, label, button, textarea)';
+                const texts = '.fx-panel :is(p, span, b, td, th, dt, dd, code, label, button, textarea)';
                 for (const node of document.querySelectorAll(texts)) {
                     const text = [...node.childNodes].filter(one => one.nodeType === 3)
                         .map(one => one.data).join('').trim();
@@ -473,3 +511,30 @@ def lab_page(
         yield Lab(context.new_page(), server)
     finally:
         context.close()
+
+
+class Pages:
+    """The page that the tests of one file take in turn: loading JupyterLab takes longer than most of them.
+
+    A page on which a test failed is given up, and the next test gets a new one.
+    """
+
+    def __init__(self, browser: Browser, server: JupyterServer) -> None:
+        self._browser = browser
+        self._server = server
+        self._stack = ExitStack()
+        self._page: Lab | None = None
+
+    def take(self) -> Lab:
+        """Return the page, nothing open on it and nothing said yet."""
+        if self._page is None:
+            self._page = self._stack.enter_context(lab_page(self._browser, self._server))
+        self._page.begin()
+        return self._page
+
+    def give_up(self) -> None:
+        """Close the page."""
+        self._page = None
+        self._stack.close()
+
+    close = give_up

@@ -148,7 +148,7 @@ def test_guesses_by_keyboard_compares_restarts_and_finds_the_guess_again(
     # The notebook that is saved and opened again on another day, with no kernel behind it.
     lab.save()
     jupyter.end_kernels()
-    lab.open(CHAPTER)
+    lab.open(CHAPTER, reload=True)
     assert visible(lab, asked).endswith("Run this cell to guess: Which two totals come back?")
     assert BESIDE in visible(lab, told)
     assert lab.errors() == []
