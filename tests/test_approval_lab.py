@@ -104,13 +104,12 @@ async def test_each_answer_counts_as_in_the_chapter(design):
 async def test_a_yes_to_each_design_in_words():
     told = {
         "naive": "Node ask was entered once more, twice in all. "
-        "2 mails were handed in, 1 of them before the answer; 2 were delivered.",
+        "2 mails were handed in, 1 of them before the answer, and 2 delivered.",
         "after": "Node ask was entered once more, twice in all. 1 mail was handed in and delivered.",
-        "split": "Node ask was entered once more, twice in all; node confirm was entered once. "
+        "split": "Node ask was entered once more, twice in all; confirm once. "
         "1 mail was handed in and delivered.",
         "keyed": "Node ask was entered once more, twice in all. "
-        "2 mails were handed in, 1 of them before the answer; "
-        "1 was delivered, because the server dropped a key that it had seen.",
+        "2 mails were handed in, 1 of them before the answer, and 1 delivered: the server knew the key.",
     }
     async with opened() as desk:
         for design in DESIGNS:

@@ -54,7 +54,7 @@ async def test_every_button():
         await pressed(
             lab, lab.yes[FIRST], lab.no[SECOND], lab.yes_twice[THIRD], lab.no[FIRST], lab.yes[STRANGER]
         )
-        assert "Now order-9 exists. No orders still wait." in lab._said.value
+        assert "Now order-9 exists. No order waits." in lab._said.value
         assert "failed: KeyError(&#x27;order&#x27;)" in lab._cards[STRANGER].value
         assert "1 unused answer" in lab._cards[FIRST].value
         assert "'approved': False" in unescape(lab._cards[SECOND].value)

@@ -1,0 +1,138 @@
+"""The Approval desk in a real JupyterLab: by mouse, by keyboard, in both themes, and after a restart."""
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from nbformat.v4 import new_code_cell
+
+from fixtures.labs.approval import ORDERS, THREADS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab import Lab
+    from playwright.sync_api import Locator
+
+PANEL = 1
+"""The cell that shows the panel."""
+SENTENCE = "The Approval desk is here once you run this cell: click into it and press Shift + Enter."
+FIRST, SECOND, THIRD = ORDERS
+
+
+@pytest.fixture
+def opened(lab: "Lab", notebook: "Callable[..., str]") -> "Callable[..., Lab]":
+    """A function that opens a notebook with the panel and these cells after it, and runs the panel's cell."""
+
+    def open_(*more: str) -> "Lab":
+        cells = (
+            "from fixtures.labs.approval_panel import ApprovalDesk",
+            "lab = ApprovalDesk()\nlab",
+            *more,
+        )
+        lab.open(notebook(*(new_code_cell(cell) for cell in cells)))
+        lab.run_cell(0)
+        lab.run_cell(PANEL)
+        return lab
+
+    return open_
+
+
+def button(lab: "Lab", tip: str) -> "Locator":
+    return lab.output(PANEL).get_by_title(tip, exact=True)
+
+
+def numbers(lab: "Lab", thread: str) -> list[int]:
+    """Return what a thread's card counts: nodes entered, mails handed in, mails delivered."""
+    card = lab.output(PANEL).locator(".fx-card").nth(THREADS.index(thread))
+    return [int(text) for text in card.locator(".fx-number").all_inner_texts()]
+
+
+def new_orders(lab: "Lab", design: str) -> None:
+    lab.page.get_by_label("Design", exact=True).select_option(design)
+    lab.click("New orders", cell=PANEL)
+    lab.wait_for_text("3 orders wait for an answer.", cell=PANEL)
+
+
+def test_each_answer_in_every_look(opened) -> None:
+    lab = opened("print(lab.results().to_csv())")
+    expected = {
+        "naive": [[2, 2, 2], [2, 2, 2], [3, 3, 3], [1, 0, 0]],
+        "split": [[3, 1, 1], [2, 0, 0], [5, 2, 1], [1, 0, 0]],
+    }
+    for design, counted in expected.items():
+        new_orders(lab, design)
+        places = where(lab)
+        for press, said in (
+            ("Say yes to order-1", "order-1 got the answer yes. Node ask was entered once more"),
+            ("Say no to order-2", "order-2 got the answer no. Node ask"),
+            ("Say yes to order-3 twice at the same time", "order-3 got two yeses at the same time. Node ask"),
+            ("Say no to order-1", "order-1 got the answer no, too late"),
+            ("Say yes to order-9", "order-9 got the answer yes, but nobody had started this thread."),
+        ):
+            button(lab, press).click()
+            lab.wait_for_text(said, cell=PANEL)
+            assert where(lab) == places, "a second click meets the same button"
+        assert [numbers(lab, thread) for thread in THREADS] == counted
+    assert lab.in_each_look("approval-desk", PANEL) == []
+    rows = [line.split(",") for line in lab.run_cell(2).text.splitlines()[1:] if line]
+    assert [row[3] for row in rows] == ["yes", "no", "yes × 2", "no", "yes"] * 2
+    assert lab.errors() == []
+
+
+def where(lab: "Lab") -> list[int]:
+    """Return how far below the first button each button of the panel is, in pixels."""
+    boxes = [one.bounding_box() for one in lab.output(PANEL).locator("button.widget-button").all()]
+    return [round(one["y"] - boxes[0]["y"]) for one in boxes]
+
+
+def test_by_keyboard_alone_double_clicks_and_what_a_screen_reader_hears(opened) -> None:
+    lab = opened("print(len(lab.session.presses), lab.session.seen['order-2'].entries)")
+    keyboard = lab.page.keyboard
+    order = lab.tab_order(lab.page.get_by_label("Design", exact=True), presses=13)
+    assert order[:2] == ['combobox "Design"', 'button "New orders"']
+    assert order[2:] == ['button "Yes"', 'button "No"', 'button "Yes × 2"'] * len(THREADS)
+    lab.button("New orders", cell=PANEL).focus()
+    keyboard.press("Enter")
+    lab.wait_for_text("3 orders wait for an answer. 3 mails were handed in", cell=PANEL)
+    assert lab.focused() == 'button "New orders"', "the focus stays where it was"
+    for _ in range(5):
+        keyboard.press("Tab")
+    keyboard.press("Space")
+    lab.wait_for_text("order-2 got the answer no. Node ask", cell=PANEL)
+    status = lab.output(PANEL).get_by_role("status")
+    assert status.inner_text().startswith("order-2 got the answer no.")
+    assert status.get_attribute("aria-live") == "polite"
+    assert numbers(lab, SECOND) == [2, 2, 2]
+    button(lab, "Say yes to order-1").dblclick()
+    lab.wait_for_text("order-1 got the answer yes", cell=PANEL)
+    said = lab.run_cell(2).text.split()
+    assert said in (["2", "2"], ["3", "2"]), "the second click was refused, or came too late"
+    assert numbers(lab, FIRST) == [2, 2, 2]
+    assert lab.errors() == []
+
+
+def test_run_again_restart_and_saved_file(opened, jupyter) -> None:
+    lab = opened("lab.yes_twice['order-1'].click()", "lab = ApprovalDesk()\nlab")
+    new_orders(lab, "after")
+    lab.run_cell(2)
+    lab.run_cell(3)
+    lab.wait_for_text("A newer Approval desk has taken the place of this one", cell=PANEL)
+    assert lab.button("New orders", cell=PANEL).count() == 0
+    lab.click("New orders", cell=3)
+    lab.wait_for_text("3 orders wait", cell=3)
+    lab.run_all()
+    lab.run_all()
+    assert lab.errors() == []
+
+    lab.restart_kernel()
+    lab.output(3).get_by_text(SENTENCE).wait_for()
+    assert not lab.button("New orders", cell=3).is_visible()
+    lab.run_all()
+    lab.click("New orders", cell=3)
+    lab.wait_for_text("3 orders wait", cell=3)
+    assert lab.errors() == []
+    lab.save()
+    saved = json.loads((jupyter.root / "made.ipynb").read_text())
+    text = saved["cells"][3]["outputs"][0]["data"]["text/plain"]
+    assert "".join(text) == SENTENCE
