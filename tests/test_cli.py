@@ -74,6 +74,71 @@ def test_a_wrong_option_is_one_line_and_exit_2(words, says):
     assert says in done.stderr
 
 
+KILL_KEYS = ["durability", "signal", "point", "at", "trial", "saved", "resumed", "intact"]
+
+
+def test_kills_are_one_array_in_the_pinned_order(capsys):
+    assert main(["kills", "--trials", "2", "--at", "2", "--steps", "4", "--json"]) == 0
+    printed = capsys.readouterr()
+    kills = json.loads(printed.out)
+    assert [list(one) for one in kills] == [KILL_KEYS] * 6
+    assert [(one["durability"], one["trial"]) for one in kills] == [
+        (durability, trial) for durability in ("sync", "async", "exit") for trial in (1, 2)
+    ]
+    assert {(one["signal"], one["point"], one["at"]) for one in kills} == {("kill", "seen", 2)}
+    assert [(one["saved"], one["resumed"]) for one in kills[:2]] == [(2, [3, 4])] * 2
+    assert [(one["saved"], one["resumed"]) for one in kills[4:]] == [(None, None)] * 2
+    assert {one["intact"] for one in kills} == {True}
+    assert printed.err == ""
+
+
+def test_kills_as_a_table_for_people(capsys):
+    assert main(["kills", "--trials", "1", "--point", "in-put", "--delay", "0", "--signal", "term"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == KILL_KEYS
+    assert lines[1] == ["sync", "term", "in-put", "3", "1", "3", "4", "5", "6", "True"]
+    assert lines[3] == ["exit", "term", "in-put", "3", "1", "-", "-", "True"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--signal", "hup"], "--signal must be one of kill, term, int; got hup"),
+        (
+            ["--point", "later"],
+            "--point must be one of seen, in-node, before-put, in-put, after-put; got later",
+        ),
+        (["--stream", "custom"], "--stream must be one of updates, custom+updates; got custom"),
+        (["--at", "7"], "--at must be from 1 to the 6 steps of a run; got 7"),
+        (["--steps", "0"], "--steps must be from 1 to 100; got 0"),
+        (["--trials", "0"], "--trials must be from 1 to 1000; got 0"),
+        (["--trials", "many"], "--trials must be a whole number; got many"),
+        (["--delay", "-1"], "--delay must be from 0 to 10 seconds; got -1.0"),
+    ],
+)
+def test_a_wrong_option_of_kills_is_one_line_and_exit_2(words, says, capsys):
+    try:
+        code = main(["kills", *words])
+    except SystemExit as stopped:  # argparse ends the process itself
+        code = stopped.code
+    printed = capsys.readouterr()
+    assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert says in printed.err
+
+
+def test_a_trial_that_fails_is_one_line_and_exit_1(monkeypatch, capsys):
+    from fixtures.experiments import kill
+
+    async def fails(**_):
+        raise kill.TrialFailed("trial 3: the signal did not end the process")
+
+    monkeypatch.setattr(kill, "run_kills", fails)
+    assert main(["kills"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "python -m fixtures kills: trial 3: the signal did not end the process\n"
+
+
 @pytest.mark.parametrize("words", [[], ["nothing"]])
 def test_an_unknown_experiment_is_one_line_and_exit_2(words, capsys):
     with pytest.raises(SystemExit) as stopped:
