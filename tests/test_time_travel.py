@@ -279,6 +279,46 @@ def test_parallel_nodes_and_other_threads(saver):
     assert world.count() == {"left": 2, "right": 2} or world.count() == {"right": 2, "left": 2}
 
 
+@pytest.mark.parametrize("how", ["as a node", "called in a node"])
+def test_an_effect_in_a_graph_inside_a_node_is_on_the_edge_of_this_node(saver, how):
+    world = Witness()
+
+    class State(TypedDict, total=False):
+        value: int
+
+    inner = StateGraph(State).add_node("deep", lambda state: world("deep")).add_edge(START, "deep").compile()
+
+    def calls(state: dict) -> None:
+        inner.invoke({"value": 1})
+
+    builder = StateGraph(State).add_node("before", lambda state: world("before"))
+    builder.add_node("around", inner if how == "as a node" else calls)
+    graph = builder.add_edge(START, "before").add_edge("before", "around").compile(checkpointer=saver)
+    graph.invoke({"value": 0}, CONFIG)
+    old = list(graph.get_state_history(CONFIG))[1]
+    assert happened(world.edges(graph, CONFIG)) == {"c1→c2": ("before",), "c2→c3": ("deep",)}
+    graph.invoke(None, old.config)
+    assert happened(world.edges(graph, CONFIG))["c4→c5"] == ("deep",)
+
+
+def test_an_effect_of_a_router_that_update_state_asks_is_on_no_edge(saver):
+    world = Witness()
+
+    def on(state: dict) -> str:
+        world("asked")
+        return "__end__"
+
+    class State(TypedDict, total=False):
+        value: int
+
+    graph = StateGraph(State).add_node("node", lambda state: {"value": 1}).add_edge(START, "node")
+    graph = graph.add_conditional_edges("node", on, ["__end__"]).compile(checkpointer=saver)
+    graph.invoke({"value": 0}, CONFIG)
+    graph.update_state(CONFIG, {"value": 2})
+    assert world.in_order() == ["asked", "asked"]
+    assert happened(world.edges(graph, CONFIG)) == {"c1→c2": ("asked",)}
+
+
 def test_an_effect_outside_a_graph_is_on_no_edge(monday):
     before = monday.world.edges(monday.graph, CONFIG)
     monday.world("by hand")
