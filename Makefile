@@ -5,7 +5,7 @@
 # PYTEST_ARGS="-k matrix"      more options for pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-versions lint format requirements readme exercises release bench reset
+.PHONY: help lab test test-versions lint format requirements readme exercises release bench soak reset
 
 # `test` and the like run by the environment that this makes first.
 ENVIRONMENT = python=$$(sh tools/python.sh) && "$$python" tools/environment.py
@@ -53,6 +53,10 @@ release: ## pack the learner's bundle from the last commit into dist/
 bench: ## measure the library's speed, as ratios of two things measured in the same run
 	@$(ENVIRONMENT) test
 	@$(TEST) bench/run.py
+
+soak: ## kill a thousand processes at varied points, see that all promises hold and nothing is left
+	@$(ENVIRONMENT) test
+	@$(TEST) bench/soak.py
 
 reset: ## put notebooks and exercises back as they came, and forget the progress
 	@python=$$(sh tools/python.sh) && "$$python" tools/reset.py

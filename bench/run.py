@@ -8,6 +8,8 @@ Each line says what is compared, the ratio, and the bound that the project keeps
 import argparse
 import asyncio
 import json
+import multiprocessing
+import os
 import statistics
 import subprocess
 import sys
@@ -16,7 +18,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 
-from fixtures.experiments import matrix
+from fixtures import processes
+from fixtures.experiments import kill, matrix
 from fixtures.graphs import chunks as graphs
 from fixtures.savers import open_saver
 
@@ -40,7 +43,7 @@ class Ratio:
     def line(self) -> str:
         bound = "" if self.at_most is None else f"   (at most {self.at_most:.2f})"
         return (
-            f"{self.what:<58} {self.measured_s:7.3f} s / {self.against_s:6.3f} s = {self.ratio:5.2f}{bound}"
+            f"{self.what:<58} {self.measured_s:7.3f} s / {self.against_s:6.3f} s = {self.ratio:5.3f}{bound}"
         )
 
 
@@ -89,6 +92,25 @@ async def bare_astream() -> None:
                 pass
 
 
+TRIALS = 20
+"""Processes killed in one measurement with the fork server; with fresh interpreters it is one a processor."""
+
+
+def kills(trials: int) -> None:
+    """Kill processes under sync, without pauses, one a processor side by side."""
+    asyncio.run(kill.run_kills(durabilities=["sync"], trials=trials, delay_s=0))
+
+
+def kills_by_fresh_interpreters() -> None:
+    """Do the same, each process a fresh interpreter."""
+    forkserver = processes.context
+    processes.context = lambda: multiprocessing.get_context("spawn")
+    try:
+        kills(os.cpu_count())
+    finally:
+        processes.context = forkserver
+
+
 def importing(module: str) -> Callable[[], None]:
     return lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
 
@@ -105,7 +127,15 @@ def measure() -> list[Ratio]:
     instant, second = medians(
         lambda: asyncio.run(matrix.run_matrix(delay_s=0)), lambda: time.sleep(1), rounds=5
     )
+    kills(1)
+    forked, fresh = medians(lambda: kills(TRIALS), kills_by_fresh_interpreters, rounds=3)
     return [
+        Ratio(
+            what="a killed trial by the fork server : by fresh interpreters",
+            measured_s=forked / TRIALS,
+            against_s=fresh / os.cpu_count(),
+            at_most=1 / 25,
+        ),
         Ratio(
             what="sixteen runs : the longest one's pauses", measured_s=sixteen, against_s=least, at_most=1.35
         ),
