@@ -8,6 +8,7 @@ import pytest
 from fixtures.experiments.cancel_kinds import DURABILITIES, KINDS, NOTHING, RESULT, run_cancel_kinds
 from fixtures.experiments.options import BadOption
 from fixtures.graphs import work
+from fixtures.views import tables
 
 EXPECTED = {
     # kind: (told, the node runs on, effects then, later, at the end, the thread holds it, also under exit)
@@ -48,6 +49,13 @@ async def test_what_each_caller_is_told_and_what_the_node_does_after_it():
 async def test_a_sync_node_is_the_one_whose_effect_happens_twice():
     seen = await run_cancel_kinds()
     assert [one.kind for one in seen if one.effects == 2] == ["sync node, cancelled", "sync node, wait_for"]
+
+
+async def test_a_table_says_it_in_words():
+    frame = tables.cancels(await run_cancel_kinds(kinds=["sync node, wait_for", "drain"]))
+    assert frame.columns.to_list() == ["told", "node ran on", "effects", "thread held it"]
+    assert frame.loc["sync node, wait_for", "sync"].to_list() == ["TimeoutError", "yes", "0, 1, 2", "no"]
+    assert frame.loc["drain", "sync"].to_list() == ["GraphDrained", "no", "1, 1, 1", "yes"]
 
 
 async def test_records_come_one_by_one():

@@ -155,6 +155,9 @@ async def test_sync_is_not_exactly_once_for_a_step_a_sibling_and_a_task():
         (1, False, True, True)
     }
     assert sorted(map(repr, done)) == sorted(map(repr, charges))
+    frame = tables.charges(charges)
+    assert frame.loc["@task", "done"].to_list() == ["not done", "1, then 1"]
+    assert frame.loc["@task", "not done"].to_list() == ["not done", "1, then 2"]
 
 
 async def test_an_unknown_work_is_named():
