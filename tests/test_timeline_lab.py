@@ -189,7 +189,7 @@ async def test_two_are_compared(tmp_path):
         assert "c1 beside c1: 0 of 2 keys differ" in session.beside()
         session.compare_with("nowhere")
         assert session.compared is not None
-        session.compare_with(None)
+        session.compare_with("")
         assert session.beside() == ""
 
 
@@ -868,11 +868,11 @@ async def test_a_thousand_checkpoints(tmp_path):
         session.tree(), session.options(), session.page()
         # A bound for a busy machine; the bench measures how long it really takes.
         assert time.perf_counter() - start < 20
-        for label in ("c0", "c500", "c999"):
+        for label, lines in {"c0": 22, "c5": 22, "c500": 23, "c999": 22}.items():
             pick(session, label)
             tree = session.tree()
             assert f">{label}</tspan>" in tree
-            assert tree.count("<circle") <= tree_picture.MOST_LINES
+            assert tree.count("<circle") == lines
             assert len(tree) < 20_000
         pick(session, "c500")
         tree = session.tree()

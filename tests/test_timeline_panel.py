@@ -49,6 +49,9 @@ async def test_every_button():
     async with panel() as lab:
         assert [text.split()[0] for text, _ in lab.checkpoints.options] == ["c0", "c1", "c2", "c3", "c4"]
         assert "c4 · step 3 · source loop" in lab._page.value
+        assert (lab.as_node.label, lab.compare.label) == ("found by LangGraph", "nothing")
+        for widget in (lab.compare, lab.as_node, lab.ids, lab.number, *lab._run_rows):
+            assert visible(widget)
         lab.pick("c2")
         await lab.settled()
         assert "c2 · step 1 · source loop" in lab._page.value
@@ -68,7 +71,7 @@ async def test_every_button():
         await lab.settled()
         assert visible(lab._beside)
         assert "c0 beside c3" in lab._beside.value
-        lab.compare.value = None
+        lab.compare.value = ""
         await lab.settled()
         assert not visible(lab._beside)
         lab.run.click()
@@ -79,6 +82,14 @@ async def test_every_button():
         lab.other_branch.click()
         await lab.settled()
         assert lab.checkpoints.label.startswith("c4 ")
+        assert lab.number.value == 4
+        lab.number.value = 3
+        await lab.settled()
+        assert lab.checkpoints.label.startswith("c3 ")
+        lab.number.value = 77
+        await lab.settled()
+        assert "There is no checkpoint c77 here: choose from c0 to c6." in lab._said.value
+        assert lab.number.value == 3
         lab.values.value = '{"total": '
         lab.edit.click()
         await lab.settled()
