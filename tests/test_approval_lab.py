@@ -365,7 +365,10 @@ async def test_a_locked_database_is_a_sentence_and_the_desk_goes_on(times):
             other.execute("BEGIN IMMEDIATE")
             press(FIRST, True)
             await desk.settled()
-            assert "Another program has locked the database: end its transaction." in desk.sentence
+            assert (
+                "Another program has locked the database: end its transaction, then press again."
+                in desk.sentence
+            )
             assert "OperationalError" in desk.presses[-1].ended
             other.execute("ROLLBACK")
         assert desk.seen[FIRST].status == "waiting"

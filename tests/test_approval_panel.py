@@ -4,6 +4,7 @@ Chapter 06 shows it under nbval strict.
 """
 
 import asyncio
+import shutil
 import time
 from contextlib import asynccontextmanager
 from html import unescape
@@ -128,6 +129,17 @@ async def test_a_newer_panel_retires_the_older_one_also_while_two_answers_are_on
             await pressed(new, new.new_orders, new.yes[FIRST])
             assert len(new.session.presses) == 1
         assert ApprovalDesk not in Panel._newest
+
+
+async def test_a_folder_that_somebody_removed_is_a_sentence():
+    async with panel() as lab:
+        await pressed(lab, lab.new_orders)
+        shutil.rmtree(lab.session._folder.name)
+        await pressed(lab, lab.yes[FIRST])
+        assert "The call failed with OperationalError: unable to open database file" in lab._said.value
+        await pressed(lab, lab.new_orders)
+        assert "The call failed with FileNotFoundError" in lab._said.value
+        assert lab.session.presses == ()
 
 
 async def test_a_panel_of_another_kind_retires_nothing():
