@@ -64,14 +64,30 @@ def test_the_stream_modes_can_be_chosen(capsys):
         (["--nonsense"], "unrecognized arguments: --nonsense"),
     ],
 )
-def test_a_wrong_option_is_one_line_and_exit_2(words, says):
+def test_a_wrong_option_is_one_line_and_exit_2(words, says, capsys):
+    assert_refused(["matrix", *words], says, capsys)
+
+
+def assert_refused(words, says, capsys):
+    """Run the command line here: it must leave by status 2 with one line on stderr and nothing else."""
+    try:
+        code = main(words)
+    except SystemExit as stopped:  # argparse ends the process itself
+        code = stopped.code
+    printed = capsys.readouterr()
+    assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
+    assert says in printed.err
+
+
+def test_a_wrong_option_ends_the_process_with_2():
     done = subprocess.run(
-        [sys.executable, "-m", "fixtures", "matrix", *words], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "fixtures", "matrix", "--chunks", "1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    assert says in done.stderr
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "--chunks must be from 2 to 1000; got 1" in done.stderr
 
 
 KILL_KEYS = ["durability", "signal", "point", "at", "trial", "saved", "resumed", "intact"]
@@ -117,13 +133,7 @@ def test_kills_as_a_table_for_people(capsys):
     ],
 )
 def test_a_wrong_option_of_kills_is_one_line_and_exit_2(words, says, capsys):
-    try:
-        code = main(["kills", *words])
-    except SystemExit as stopped:  # argparse ends the process itself
-        code = stopped.code
-    printed = capsys.readouterr()
-    assert (code, printed.out, printed.err.count("\n")) == (2, "", 1)
-    assert says in printed.err
+    assert_refused(["kills", *words], says, capsys)
 
 
 def test_a_trial_that_fails_is_one_line_and_exit_1(monkeypatch, capsys):

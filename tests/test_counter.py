@@ -6,9 +6,11 @@ import tempfile
 from typing import Annotated, TypedDict
 
 import pytest
+from answer_cells import Answer, answers
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
+from fixtures.checks import c02_counter
 from fixtures.experiments.counter import INPUTS, call_again, compare_ids, forget_the_thread
 from fixtures.experiments.options import BadOption
 from fixtures.graphs import counter
@@ -151,3 +153,22 @@ async def test_nothing_is_left_on_disk(tmp_path, monkeypatch):
 async def test_a_bad_option_is_named_with_what_is_allowed(call, options, says):
     with pytest.raises(BadOption, match=says):
         await call(**options)
+
+
+# --- the exercise
+
+
+@pytest.mark.parametrize("answer", answers("02"), ids=lambda one: one.title)
+@pytest.mark.parametrize("seed", [1, "a student"])
+def test_kept_answers_are_judged_right(answer: Answer, seed):
+    cell = answer.functions()
+    verdict = c02_counter.check(cell["with_reducer"], cell["next_input"], seed=seed)
+    assert verdict.failed == answer.fails, str(verdict)
+    assert verdict.points == 4 - len(answer.fails)
+
+
+def test_there_are_enough_answers():
+    kept = answers("02")
+    assert sum(one.right for one in kept) >= 2
+    assert sum(not one.right for one in kept) >= 4
+    assert {key for one in kept for key in one.fails} == {one.key for one in c02_counter.REQUIREMENTS}

@@ -20,6 +20,11 @@ ONCE = (
     "tests/test_offline.py", "tests/test_setup.py",
 )  # fmt: skip
 """What ``make test`` looks at and no version changes: the browser, the files, the set-up."""
+NO_GRAPH = (
+    "tests/test_button.py", "tests/test_course_map.py", "tests/test_effects.py", "tests/test_judge.py",
+    "tests/test_predictions.py", "tests/test_progress.py",
+)  # fmt: skip
+"""What another Python may change and another LangGraph does not: left out for the oldest LangGraph."""
 
 
 def main(names: list[str]) -> int:
@@ -40,8 +45,9 @@ def main(names: list[str]) -> int:
         print(f"\n== {what}", flush=True)
         started = time.monotonic()
         code = subprocess.run([python, str(ROOT / "tools" / "environment.py"), name]).returncode
+        left_out = (*ONCE, *NO_GRAPH) if name == "oldest" else ONCE
         code = code or run(
-            str(named(name).python), "-m", "not nbgrader", *(f"--ignore={path}" for path in ONCE)
+            str(named(name).python), "-m", "not nbgrader", *(f"--ignore={path}" for path in left_out)
         )
         lines.append(f"{what}: {'FAILED' if code else 'passed'} in {time.monotonic() - started:.0f} s")
         failed = failed or code != 0
