@@ -254,11 +254,11 @@ async def test_nothing_is_left_after_a_cancel(after_s):
 
 
 async def test_trials_wait_side_by_side():
-    """The children's pauses alone are 8 × 3 × 0.3 s = 7.2 s: one after the other they can't take less."""
+    """The children's pauses alone are 8 × 3 × 0.5 s = 12 s: one after the other they can't take less."""
     await run_once(Case(delay_s=0))
     start = time.monotonic()
-    await run_kills(durabilities=["sync"], trials=8, delay_s=0.3)
-    assert time.monotonic() - start < 7.2
+    await run_kills(durabilities=["sync"], trials=8, delay_s=0.5)
+    assert time.monotonic() - start < 12
 
 
 @pytest.mark.parametrize(
@@ -301,16 +301,23 @@ def test_a_script_that_ignores_sigint_and_has_no_main_guard(tmp_path):
     assert (done.stdout, done.stderr) == ("[3, 3, 3]\n", "")
 
 
-def test_a_cell_and_a_button_in_an_idle_kernel():
+def until_one_runs(folder: Path) -> None:
+    """Wait until a first process has opened its database."""
+    until = time.monotonic() + TIME_LIMIT_S
+    while not list(folder.glob("fixtures-*/thread.sqlite")) and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def test_a_button_in_an_idle_kernel_a_cell_and_the_stop_button(own_temp):
     """The cell has ended when the button's task starts its processes: the kernel is idle, ignoring SIGINT."""
     code = """
-        import asyncio, signal
+        import asyncio, multiprocessing, signal, tempfile
         from fixtures.experiments.kill import run_kills
         seen = []
 
         async def press():
-            await asyncio.sleep(0.5)
-            seen.append(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)
+            while signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+                await asyncio.sleep(0.01)
             kills = await run_kills(signals=["kill", "int"], durabilities=["sync"], trials=1)
             seen.append([one.saved for one in kills])
 
@@ -331,16 +338,27 @@ def test_a_cell_and_a_button_in_an_idle_kernel():
     printed: list[dict] = []
     try:
         run(code)
-        time.sleep(1.5)  # idle meanwhile; the cell below may come before the task has ended
-        button = run("await pressed", seen="seen")["seen"]
+        until = time.monotonic() + TIME_LIMIT_S
+        button = "[]"
+        while button == "[]" and time.monotonic() < until:
+            time.sleep(1)  # the kernel is idle meanwhile
+            button = run("", seen="seen")["seen"]
         cell = run(
             'kills = await run_kills(signals=["int"], trials=1)', saved="[one.saved for one in kills]"
         )["saved"]
+        client.execute(f"tempfile.tempdir = {str(own_temp)!r}; await run_kills(delay_s=5)")
+        until_one_runs(own_temp)
+        manager.interrupt_kernel()
+        stopped = client.get_shell_msg(timeout=TIME_LIMIT_S)["content"]
+        left = run("", left="multiprocessing.active_children()")["left"]
+        assert list(own_temp.glob("fixtures-*")) == []
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
-    assert button == "[True, [3, 3]]"
+    assert button == "[[3, 3]]"
     assert cell == "[3, 3, 3]"
+    assert (stopped["status"], left) == ("error", "[]")
+    assert stopped["ename"] in ("CancelledError", "KeyboardInterrupt")
     assert [one for one in printed if one.get("name") == "stderr"] == []
 
 
@@ -351,9 +369,7 @@ def test_ctrl_c_ends_the_command_and_its_processes(own_temp):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env={**os.environ, "TMPDIR": str(own_temp)},
     )  # fmt: skip
-    until = time.monotonic() + TIME_LIMIT_S
-    while not list(own_temp.glob("fixtures-*/thread.sqlite")) and time.monotonic() < until:
-        time.sleep(0.05)
+    until_one_runs(own_temp)
     family = psutil.Process(command.pid).children(recursive=True)
     os.killpg(command.pid, signal.SIGINT)  # as a terminal does it: to all of them
     out, err = command.communicate(timeout=TIME_LIMIT_S)
