@@ -9,18 +9,26 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import operator
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, StateGraph
 
 from fixtures import processes
 from fixtures.experiments import kill, matrix
 from fixtures.graphs import chunks as graphs
+from fixtures.labs.timeline import timeline
 from fixtures.savers import open_saver
 
 ROUNDS = 7
@@ -111,6 +119,44 @@ def kills_by_fresh_interpreters() -> None:
         processes.context = forkserver
 
 
+CHECKPOINTS = 1_000
+"""The length of the thread that the Timeline lab shows."""
+
+
+def long_thread(path: Path) -> None:
+    """Let a thread of so many checkpoints, with a list that grows, be saved in a file."""
+
+    class State(TypedDict):
+        steps: Annotated[list[int], operator.add]
+
+    builder = StateGraph(State)
+    builder.add_node("step", lambda state: {"steps": [len(state["steps"])]})
+    builder.add_edge(START, "step")
+    # input, step 0 and one more a step
+    last = CHECKPOINTS - 2
+    builder.add_conditional_edges("step", lambda state: END if len(state["steps"]) == last else "step")
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        graph = builder.compile(checkpointer=saver)
+        graph.invoke({"steps": []}, {"configurable": {"thread_id": "1"}}, durability="async")
+
+
+async def timeline_of(path: Path) -> tuple[float, float]:
+    """Return the median seconds to the lab's first picture of a file, and of a pick."""
+    pictures, picks = [], []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        lab = timeline(path, "1")
+        await lab.settled()
+        pictures.append(time.perf_counter() - start)
+        for number in (0, CHECKPOINTS // 2, CHECKPOINTS - 1):
+            start = time.perf_counter()
+            lab.pick(f"c{number}")
+            await lab.settled()
+            picks.append(time.perf_counter() - start)
+        lab.retire()
+    return statistics.median(pictures), statistics.median(picks)
+
+
 def importing(module: str) -> Callable[[], None]:
     return lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True)
 
@@ -127,6 +173,9 @@ def measure() -> list[Ratio]:
     instant, second = medians(
         lambda: asyncio.run(matrix.run_matrix(delay_s=0)), lambda: time.sleep(1), rounds=5
     )
+    with tempfile.TemporaryDirectory() as folder:
+        long_thread(Path(folder) / "long.sqlite")
+        picture, pick = asyncio.run(timeline_of(Path(folder) / "long.sqlite"))
     kills(1)
     forked, fresh = medians(lambda: kills(TRIALS), kills_by_fresh_interpreters, rounds=3)
     return [
@@ -150,6 +199,18 @@ def measure() -> list[Ratio]:
             measured_s=instant,
             against_s=second,
             at_most=0.25,
+        ),
+        Ratio(
+            what="Timeline lab, 1,000 checkpoints, first picture : one second",
+            measured_s=picture,
+            against_s=second,
+            at_most=1,
+        ),
+        Ratio(
+            what="Timeline lab, 1,000 checkpoints, a pick : one second",
+            measured_s=pick,
+            against_s=second,
+            at_most=0.3,
         ),
         Ratio(what="our reader of a stream : bare astream", measured_s=ours, against_s=bare, at_most=1.05),
         Ratio(
