@@ -377,6 +377,7 @@ async def test_values_become_what_the_schema_says():
         anything: object
         own: Annotated[list, lambda old, new: [*(old or []), new]]
         someone: threading.Thread
+        several: list[Inner]
 
     builder = StateGraph(Typed)
     builder.add_node("go", lambda state: {})
@@ -385,9 +386,18 @@ async def test_values_become_what_the_schema_says():
     typed = {"pair": [1, 2], "inner": {"held": 1}, "maybe": None, "anything": {"x": [1]}, "own": 3}
     assert read_values(json.dumps(typed), graph) == typed | {"pair": (1, 2)}
     assert read_values('{"someone": 1}', graph) == {"someone": 1}
+    assert read_values('{"several": [{"held": 1}]}', graph) == {"several": [{"held": 1}]}
+    # A nested TypedDict is looked into from Python 3.12 on; in no case is a part of it dropped in silence.
+    more = '{"inner": {"held": 1, "more": 2}}'
+    if sys.version_info < (3, 12):
+        assert read_values(more, graph) == json.loads(more)
+    else:
+        with pytest.raises(BadValues, match=r"the value of inner\['more'\] has the wrong shape"):
+            read_values(more, graph)
     for text, says in {
         '{"pair": [1]}': "pair",
         '{"inner": 4}': "inner has the wrong shape",
+        '{"several": {}}': "several has the wrong shape",
         '{"maybe": "x"}': "maybe",
     }.items():
         with pytest.raises(BadValues, match=says):
@@ -1054,7 +1064,8 @@ async def test_nothing_stays_open(tmp_path):
     for _ in range(5):
         await once()
     async with asyncio.timeout(60):
-        while threading.active_count() > before[1]:  # a thread ends a moment after it has given its result
+        # a thread ends a moment after it has given its result
+        while threading.active_count() > before[1]:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
     assert len(os.listdir("/dev/fd")) <= before[0]
     assert len(asyncio.all_tasks()) <= before[2]
