@@ -23,6 +23,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send, interrupt
+from pydantic import BaseModel
 
 from fixtures.effects import Effects
 from fixtures.experiments.time_travel import Witness
@@ -370,6 +371,9 @@ async def test_values_become_what_the_schema_says():
     class Inner(TypedDict):
         held: int
 
+    class Model(BaseModel):
+        inside: list[int] = []
+
     class Typed(TypedDict, total=False):
         pair: tuple[int, int]
         inner: Inner
@@ -378,6 +382,7 @@ async def test_values_become_what_the_schema_says():
         own: Annotated[list, lambda old, new: [*(old or []), new]]
         someone: threading.Thread
         several: list[Inner]
+        model: Model
 
     builder = StateGraph(Typed)
     builder.add_node("go", lambda state: {})
@@ -394,8 +399,11 @@ async def test_values_become_what_the_schema_says():
     else:
         with pytest.raises(BadValues, match=r"the value of inner\['more'\] has the wrong shape"):
             read_values(more, graph)
+    assert read_values('{"model": {"inside": [1]}}', graph) == {"model": Model(inside=[1])}
     for text, says in {
         '{"pair": [1]}': "pair",
+        '{"model": {"inside": ["x"]}}': r"model\['inside'\]\[0\] has the wrong shape",
+        '{"model": {"outside": 1}}': r"model\['outside'\] has the wrong shape: its type has no such field",
         '{"inner": 4}': "inner has the wrong shape",
         '{"several": {}}': "several has the wrong shape",
         '{"maybe": "x"}': "maybe",
