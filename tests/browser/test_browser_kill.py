@@ -1,0 +1,142 @@
+"""The Kill lab in a real JupyterLab: by mouse, by keyboard, in both themes, narrow, and after a restart."""
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from nbformat.v4 import new_code_cell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lab import Lab
+
+PANEL = 1
+"""The cell that shows the panel."""
+SENTENCE = "The Kill lab is here once you run this cell: click into it and press Shift + Enter."
+
+
+@pytest.fixture
+def opened(lab: "Lab", notebook: "Callable[..., str]") -> "Callable[..., Lab]":
+    """A function that opens a notebook with the panel and these cells after it, and runs the panel's cell."""
+
+    def open_(*more: str) -> "Lab":
+        cells = (
+            "from fixtures.labs.kill_panel import KillLab",
+            "lab = KillLab(pace_s=0.05)\nlab",
+            *more,
+        )
+        lab.open(notebook(*(new_code_cell(cell) for cell in cells)))
+        lab.run_cell(0)
+        lab.run_cell(PANEL)
+        return lab
+
+    return open_
+
+
+def select(lab: "Lab", label: str, option: str) -> None:
+    lab.page.get_by_label(label, exact=True).select_option(option)
+
+
+def said(lab: "Lab") -> str:
+    return lab.output(PANEL).get_by_role("status").inner_text()
+
+
+def chips(lab: "Lab", lane: str) -> list[str]:
+    """Return what the chips of a lane say of themselves: ``3 · lost``; a place without one is left out."""
+    found = lab.output(PANEL).get_by_role("list", name=f"Steps {lane}").locator("li:not(.fx-empty) .fx-state")
+    return [text.split(" · ")[1] for text in found.all_inner_texts()]
+
+
+def test_kill_second_process_and_twenty_more_in_every_look(opened) -> None:
+    lab = opened("print(lab.results().to_csv())")
+    for durability, held in (("exit", 0), ("sync", 2)):
+        select(lab, "Durability", durability)
+        select(lab, "Moment", "in the node")
+        lab.click("Kill", cell=PANEL)
+        lab.wait_for_text("The process died by SIGKILL in the node of step 3", cell=PANEL)
+        lab.wait_for_text(f"The thread on disk holds {held} of 6", cell=PANEL)
+        assert chips(lab, "that the consumer saw") == (["saved"] * 2 if held else ["lost"] * 2)
+        assert chips(lab, "on disk") == ["checkpoint"] * held
+        assert chips(lab, "whose effect happened") == ["once"] * 3
+        lab.click("Start the second process", cell=PANEL)
+        lab.wait_for_text("The second process found", cell=PANEL)
+    assert chips(lab, "that the second process ran") == ["again", "ran", "ran", "ran"]
+    assert chips(lab, "whose effect happened") == ["once", "once", "twice", "once", "once", "once"]
+
+    select(lab, "Durability", "async")
+    select(lab, "Moment", "update seen")
+    lab.click("20 more", cell=PANEL)
+    lab.output(PANEL).get_by_role("progressbar", name="Trials that are over").wait_for()
+    lab.wait_for_text("20 trials are over, 20 in all.", cell=PANEL)
+    assert lab.output(PANEL).locator("table tbody tr").count() == 3
+    picture = lab.output(PANEL).get_by_role("img")
+    assert re.search(r"^After SIGKILL, async (lost|left)", picture.get_attribute("alt"))
+    lab.click("Kill", cell=PANEL)
+    lab.wait_for_text("The process died by SIGKILL when its consumer had seen step 3", cell=PANEL)
+    assert lab.in_each_look("kill-lab", PANEL) == []
+    rows = [line.split(",") for line in lab.run_cell(2).text.splitlines()[1:] if line]
+    assert [row[:4] for row in rows] == [
+        ["in-node", "updates", "exit", "3"],
+        ["in-node", "updates", "sync", "3"],
+        ["seen", "updates", "async", "3"],
+    ]
+    assert lab.errors() == []
+
+
+def test_by_keyboard_alone_double_clicks_and_what_a_screen_reader_hears(opened) -> None:
+    lab = opened("print(len(lab.session.kills))")
+    keyboard = lab.page.keyboard
+    order = lab.tab_order(lab.page.get_by_label("Durability", exact=True), presses=6)
+    assert order == [
+        'combobox "Durability"', 'combobox "Moment"', 'combobox "Step"', 'combobox "Consumer reads"',
+        'button "Kill"', 'button "Start the second process"', 'button "20 more"',
+    ]  # fmt: skip
+    status = lab.output(PANEL).get_by_role("status")
+    assert status.get_attribute("aria-live") == "polite"
+    lab.page.get_by_label("Step", exact=True).focus()
+    keyboard.press("ArrowDown")
+    keyboard.press("Tab")
+    keyboard.press("Tab")
+    keyboard.press("Enter")
+    lab.wait_for_text("The process died by SIGKILL when its consumer had seen step 4", cell=PANEL)
+    assert lab.focused() == 'button "Kill"', "the focus stays where it was"
+    keyboard.press("Tab")
+    keyboard.press("Space")
+    lab.wait_for_text("The second process found 4 steps and ran steps 5 and 6.", cell=PANEL)
+    assert said(lab).endswith("No step ran twice: the outside world counted each of them once.")
+    lab.button("Kill", cell=PANEL).dblclick()
+    lab.wait_for_text("The process died by SIGKILL", cell=PANEL)
+    lab.button("Start the second process", cell=PANEL).dblclick()
+    lab.wait_for_text("The second process", cell=PANEL)
+    lab.run_cell(2)
+    lab.output(PANEL).get_by_role("list", name="Steps that the second process ran").wait_for()
+    assert lab.run_cell(2).text.split() == ["2"]
+    assert lab.errors() == []
+
+
+def test_run_again_restart_and_saved_file(opened, jupyter) -> None:
+    lab = opened("lab.more.click()", "lab = KillLab(pace_s=0.05)\nlab")
+    lab.click("Kill", cell=PANEL)
+    lab.run_cell(2)
+    lab.run_cell(3)
+    lab.wait_for_text("A newer Kill lab has taken the place of this one", cell=PANEL)
+    assert lab.button("Kill", cell=PANEL).count() == 0
+    lab.click("Kill", cell=3)
+    lab.wait_for_text("The process died by SIGKILL", cell=3)
+    lab.run_all()
+    lab.run_all()
+    assert lab.errors() == []
+
+    lab.restart_kernel()
+    lab.output(3).get_by_text(SENTENCE).wait_for()
+    assert not lab.button("Kill", cell=3).is_visible()
+    lab.run_all()
+    lab.click("Kill", cell=3)
+    lab.wait_for_text("The process died by SIGKILL", cell=3)
+    assert lab.errors() == []
+    lab.save()
+    saved = json.loads((jupyter.root / "made.ipynb").read_text())
+    text = saved["cells"][3]["outputs"][0]["data"]["text/plain"]
+    assert "".join(text) == SENTENCE
