@@ -309,6 +309,39 @@ async def test_edit_and_run(saver, tmp_path):
         assert values(session, "c4") == {"total": 6, "seen": ["a", "b", "c"]}
 
 
+async def test_what_somebody_else_did_meanwhile_is_told_apart():
+    async with opened("memory", None, chain()) as session:
+        await session.source.graph.ainvoke({"total": 50}, on())
+        pick(session, "c3")
+        session.run()
+        await session.settled()
+        assert session.sentence == (
+            "c ran; 2 new checkpoints, c10 to c11. The 5 checkpoints from before are as they were. "
+            "5 new checkpoints came from elsewhere."
+        )
+
+
+async def test_what_a_router_does_when_values_are_typed_is_counted_too(tmp_path):
+    effects = Effects(tmp_path / "effects")
+
+    def route(state):
+        effects("route")
+        return "b"
+
+    builder = StateGraph(State)
+    builder.add_node("a", lambda state: {"total": 1})
+    builder.add_node("b", lambda state: effects("b"))
+    builder.add_edge(START, "a")
+    builder.add_conditional_edges("a", route, ["b"])
+    async with opened("memory", None, builder, effects=effects) as session:
+        pick(session, "c2")
+        session.edit_and_run('{"total": 5}')
+        await session.settled()
+        assert "The outside world received: route ×1, b ×1." in session.sentence
+        assert session.effects_of(session.labels.id_of("c4")) == "route ×1"
+        assert session.effects_of(session.labels.id_of("c5")) == "b ×1"
+
+
 async def test_edit_the_input_and_the_end(tmp_path):
     async with opened("sqlite", tmp_path / "db", chain()) as session:
         pick(session, "c0")
@@ -568,6 +601,15 @@ async def test_effects_of_a_run_are_counted_where_they_happened(saver, tmp_path)
         assert "The outside world received: b ×1, c ×1." in session.sentence
         said = {label: session.effects_of(session.labels.id_of(label)) for label in ("c5", "c6", "c7")}
         assert said == {"c5": "nothing", "c6": "b ×1", "c7": "c ×1"}
+        assert session.effects_of(session.labels.id_of("c2")).startswith("not counted")
+        session.run()
+        await session.settled()
+        pick(session, "c5")
+        session.run()
+        await session.settled()
+        assert session.effects_of(session.labels.id_of("c6")) == "b ×1"
+        assert session.effects_of(session.labels.id_of("c7")) == "c ×1"
+        assert session.effects_of(session.picked) == "c ×1"
 
 
 async def test_effects_of_a_step_that_failed_stand_beside_its_checkpoint(tmp_path):
