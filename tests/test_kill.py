@@ -4,6 +4,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -304,7 +305,8 @@ def test_a_script_that_ignores_sigint_and_has_no_main_guard(tmp_path):
 def until_one_runs(folder: Path) -> None:
     """Wait until a first process has opened its database."""
     until = time.monotonic() + TIME_LIMIT_S
-    while not list(folder.glob("fixtures-*/thread.sqlite")) and time.monotonic() < until:
+    while not list(folder.glob("fixtures-*/thread.sqlite")):
+        assert time.monotonic() < until, "no process has opened its database"
         time.sleep(0.05)
 
 
@@ -362,20 +364,33 @@ def test_a_button_in_an_idle_kernel_a_cell_and_the_stop_button(own_temp):
     assert [one for one in printed if one.get("name") == "stderr"] == []
 
 
-def test_ctrl_c_ends_the_command_and_its_processes(own_temp):
-    words = ["kills", "--delay", "5", "--trials", "2"]
-    command = subprocess.Popen(
-        [sys.executable, "-m", "fixtures", *words],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env={**os.environ, "TMPDIR": str(own_temp)},
-    )  # fmt: skip
-    until_one_runs(own_temp)
-    family = psutil.Process(command.pid).children(recursive=True)
-    os.killpg(command.pid, signal.SIGINT)  # as a terminal does it: to all of them
-    out, err = command.communicate(timeout=TIME_LIMIT_S)
-    assert (out, err, command.returncode) == ("", "python -m fixtures kills: stopped\n", 130)
-    _, alive = psutil.wait_procs(family, timeout=TIME_LIMIT_S)
+def test_ctrl_c_and_kill_9_end_a_command_with_all_its_processes():
+    # In the usual place: a fork server's socket can't have a path of more than about 100 characters.
+    folders = [Path(tempfile.mkdtemp(dir=os.environ.get("TMPDIR"))) for _ in range(2)]
+    commands, families = [], []
+    for folder in folders:
+        commands.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "fixtures", "kills", "--delay", "5", "--trials", "2"],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                env={**os.environ, "TMPDIR": str(folder)},
+            )
+        )  # fmt: skip
+    for folder, command in zip(folders, commands, strict=True):
+        until_one_runs(folder)
+        families += psutil.Process(command.pid).children(recursive=True)
+    stopped, killed_hard = commands
+    os.killpg(stopped.pid, signal.SIGINT)  # as a terminal does it: to all of them
+    killed_hard.kill()
+    out, err = stopped.communicate(timeout=TIME_LIMIT_S)
+    assert (out, err, stopped.returncode) == ("", "python -m fixtures kills: stopped\n", 130)
+    assert killed_hard.communicate(timeout=TIME_LIMIT_S) == ("", "")
+    assert len(families) > 4  # for each the fork server, multiprocessing's tracker, and the trials' own
+    _, alive = psutil.wait_procs(families, timeout=10)
     assert alive == []
+    assert list(folders[0].iterdir()) == []
+    for folder in folders:  # nobody is left who could remove the second one's files
+        shutil.rmtree(folder)
 
 
 # --- what is shown ------------------------------------------------------------------------------------------
