@@ -78,3 +78,13 @@ async def test_a_wrong_name_or_path_is_said_in_one_sentence(name, path, says):
     with pytest.raises(ValueError, match=says):
         async with open_saver(name, path):
             pass
+
+
+@pytest.mark.parametrize(("wait", "kept"), [(True, 2), (False, 0)], ids=["full", "off"])
+@pytest.mark.parametrize("name", ["sqlite", "async_sqlite"])
+async def test_a_commit_waits_for_the_disk_unless_told_not_to(tmp_path, name, wait, kept):
+    async with open_saver(name, tmp_path / "file.sqlite", wait_for_disk=wait) as saver:
+        asked = saver.conn.execute("PRAGMA synchronous")
+        cursor = await asked if name == "async_sqlite" else asked
+        row = cursor.fetchone()
+        assert (await row if name == "async_sqlite" else row) == (kept,)
