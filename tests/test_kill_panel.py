@@ -1,0 +1,275 @@
+"""The Kill lab's panel, its real widgets pressed: without a browser, and in kernels.
+
+Chapter 09 shows it under nbval strict.
+"""
+
+import asyncio
+import html
+import re
+import subprocess
+import sys
+import time
+from contextlib import asynccontextmanager
+
+import psutil
+from test_cancel_panel import kernel
+from test_kill import below, own_temp  # noqa: F401 (a temporary folder of each test's own, empty at its end)
+
+from fixtures.experiments.kill import DURABILITIES, POINTS, STREAMS
+from fixtures.labs.approval_panel import ApprovalDesk
+from fixtures.labs.kill_panel import ABOUT, MOMENTS, ONE_PUT, KillLab
+from fixtures.labs.panel import Panel
+from fixtures.views import deaths
+
+SENTENCE = "The Kill lab is here once you run this cell: click into it and press Shift + Enter."
+
+
+@asynccontextmanager
+async def panel(**options):
+    lab = KillLab(**{"pace_s": 0.02} | options)
+    try:
+        yield lab
+    finally:
+        lab.retire()
+        await lab.settled()
+
+
+async def pressed(lab: KillLab, *buttons) -> None:
+    for button in buttons:
+        button.click()
+        await lab.settled()
+
+
+async def until(condition) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+
+def chips(lab: KillLab, lane: str) -> list[str]:
+    """Return what the chips of a lane say of themselves."""
+    (items,) = re.findall(f'aria-label="Steps {lane}">(.*?)</ol>', lab._lanes.value)
+    return re.findall(r"\d · (.*?)</span>", items)
+
+
+def titles(lab: KillLab) -> list[str]:
+    found = re.findall('class="fx-title">(.*?)</p>', lab._lanes.value)
+    return [html.unescape(re.sub("<.*?>", "", one)) for one in found]
+
+
+async def test_every_button():
+    async with panel() as lab:
+        assert titles(lab) == [
+            "The consumer has seen 0 of 6",
+            "The thread on disk holds ? of 6 · read when the process is dead",
+            "The second process ran 0 of 6 · not started",
+            "The outside world counted ? effects · counted when the process is dead",
+        ]
+        assert (lab._results.layout.display, lab._chart.layout.display) == ("none", "none")
+        lab.moment.value = "in-put"
+        await pressed(lab, lab.kill)
+        assert titles(lab)[:2] == [
+            "The consumer had seen 2 of 6",
+            "The thread on disk holds 3 of 6 · 1 only in pending writes",
+        ]
+        assert chips(lab, "on disk") == ["checkpoint", "checkpoint", "pending"]
+        await pressed(lab, lab.second)
+        assert titles(lab)[2] == "The second process ran 3 of 6 · none of them again"
+
+        lab.moment.value, lab.step.value, lab.reads.value = "in-node", 2, "custom+updates"
+        await pressed(lab, lab.kill, lab.second)
+        assert chips(lab, "that the consumer saw") == ["saved"]
+        assert chips(lab, "that the second process ran") == ["again", "ran", "ran", "ran", "ran"]
+        assert chips(lab, "whose effect happened") == ["once", "twice", "once", "once", "once", "once"]
+        assert titles(lab)[2:] == [
+            "The second process ran 5 of 6 · 1 of them again", "The outside world counted 7 effects"
+        ]  # fmt: skip
+
+        lab.durability.value, lab.moment.value, lab.reads.value = "exit", "seen", "updates"
+        await pressed(lab, lab.kill, lab.second)
+        assert chips(lab, "that the consumer saw") == ["lost", "lost"]
+        assert titles(lab) == [
+            "The consumer had seen 2 of 6 · 2 lost",
+            "The thread on disk holds 0 of 6 · there is no thread",
+            "The second process ran 0 of 6 · nothing to resume",
+            "The outside world counted 2 effects",
+        ]
+        assert "after step 2" in lab._chart.value
+        await pressed(lab, lab.more)
+        assert "20 trials are over, 21 in all." in lab._said.value
+        assert "no thread in 21 of 21" in lab._results.value
+        assert lab._bar.value == ""
+        assert list(lab.results().index.get_level_values("moment")) == ["in-put", "in-node", "seen"]
+        assert len(lab.trials()) == 23
+
+
+async def test_the_bar_and_the_table_grow_and_the_picture_says_what_they_say():
+    async with panel() as lab:
+        bars, tables = [], []
+        lab._bar.observe(lambda change: bars.append(change.new), names="value")
+        lab._results.observe(lambda change: tables.append(change.new), names="value")
+        await pressed(lab, lab.more)
+        assert [re.search(r"(\d+) of 20", bar)[1] for bar in bars[:-1]] == [str(done) for done in range(21)]
+        assert 'max="20" value="7" aria-label="Trials that are over"' in bars[7]
+        assert [re.search(r"3 in (\d+) of \1", one)[1] for one in tables] == [str(n) for n in range(1, 21)]
+        alt = re.search('alt="(.*?)"', lab._chart.value)[1]
+        assert alt == (
+            "Moment: update seen; the consumer reads updates. "
+            "After SIGKILL, sync lost no step that had been seen."
+        )
+        assert f"<figcaption>{alt}</figcaption>" in lab._chart.value
+        shown = []
+        lab._chart.observe(lambda _: shown.append(1), names="value")
+        lab.step.value = 5
+        await lab.settled()
+        assert shown == [], "a picture is drawn when there is another trial, and not sent again"
+
+
+async def test_each_choice_says_when_the_process_dies():
+    async with panel() as lab:
+        assert tuple(value for _, value in MOMENTS) == POINTS == tuple(ABOUT)
+        assert (tuple(lab.durability.options), tuple(lab.reads.options)) == (DURABILITIES, STREAMS)
+        assert tuple(lab.step.options) == (1, 2, 3, 4, 5, 6)
+        for point in POINTS:
+            for durability in ("sync", "exit"):
+                lab.moment.value, lab.durability.value, lab.step.value = point, durability, 4
+                await lab.settled()
+                assert ABOUT[point].format(4) in lab._about.value
+                assert (ONE_PUT in lab._about.value) == (durability == "exit" and "put" in point)
+
+
+async def test_presses_from_another_thread_and_double_clicks():
+    async with panel() as lab:
+        await asyncio.to_thread(lab.second.click)
+        await lab.settled()
+        assert "No process has died yet" in lab._said.value
+        for button in (lab.kill, lab.kill, lab.second, lab.more):
+            await asyncio.to_thread(button.click)
+        await lab.settled()
+        assert lab.session.kills == ()
+        for button in (lab.second, lab.second, lab.kill, lab.more):
+            button.click()
+        await lab.settled()
+        assert len(lab.session.kills) == 1
+
+
+async def test_a_newer_panel_retires_the_older_one_also_in_the_middle_of_trials(own_temp):  # noqa: F811
+    async with panel(pace_s=5) as old:
+        old.more.click()
+        await until(lambda: len(below()) > 1)
+        button, view = old.kill, old._view
+        async with panel() as new:
+            assert old.retired
+            assert "A newer Kill lab has taken the place of this one" in view.children[0].value
+            await old.settled()
+            assert below() == []
+            assert list(own_temp.iterdir()) == []
+            button.click()
+            await old.settled()
+            assert not old.busy()
+            await pressed(new, new.kill, new.second)
+            assert len(new.session.kills) == 1
+        assert KillLab not in Panel._newest
+
+
+async def test_a_panel_of_another_kind_retires_nothing():
+    async with panel() as lab:
+        other = ApprovalDesk()
+        other.retire()
+        await other.settled()
+        assert not lab.retired
+
+
+async def test_it_reads_as_a_sentence():
+    async with panel() as lab:
+        assert repr(lab) == SENTENCE
+        shown = lab._repr_mimebundle_()
+        data = shown[0] if isinstance(shown, tuple) else shown
+        assert data["text/plain"] == SENTENCE
+        assert "application/vnd.jupyter.widget-view+json" in data
+
+
+def test_what_a_lane_shows_is_text():
+    hostile = "<img src=x onerror=alert(1)>"
+    made = (
+        deaths.seen_lane([hostile], seen=1, saved=0, alive=False)
+        + deaths.disk_lane([hostile], in_checkpoint=1, note=hostile)
+        + deaths.second_lane([hostile], ran=[1], again=[1], note=hostile)
+        + deaths.outside_lane([hostile], happened=[3])
+    )
+    assert "<img" not in made
+    assert made.count("&lt;img") == 10
+    assert "1 · 3 times" in made
+
+
+# In a kernel
+
+MAKE = """
+import tempfile
+tempfile.tempdir = {folder!r}
+from fixtures.labs.kill_panel import KillLab
+lab = KillLab(pace_s={pace_s})
+lab
+"""
+
+
+def children(pid: int) -> list[psutil.Process]:
+    """The processes that die or resume: below the kernel's fork server."""
+    return [one for child in psutil.Process(pid).children() for one in child.children(recursive=True)]
+
+
+def began(python, press: str) -> str:
+    """Press, wait in the cell until processes of the lab run, and return the kernel's process id."""
+    return python.run(
+        f"import asyncio, multiprocessing, os\n{press}\n"
+        "while not multiprocessing.active_children(): await asyncio.sleep(0.01)\nprint(os.getpid())"
+    )
+
+
+def test_a_kernel_that_is_interrupted_goes_on_and_one_that_ends_leaves_nothing(tmp_path):
+    folder = tmp_path / "of the kernel"
+    folder.mkdir()
+    with kernel() as python:
+        python.run(MAKE.format(folder=str(folder), pace_s=0.3))
+        for cell in ("await lab.settled()", "import time; time.sleep(60)"):
+            pid = int(began(python, "lab.kill.click()"))
+            python.run_until(f"print('begun', flush=True); {cell}", "begun")
+            python.manager.interrupt_kernel()
+            python.client.get_shell_msg(timeout=120)
+            ended = python.run("await lab.settled(); print(lab.session.sentence)")
+            assert ended.strip() == (
+                "SIGKILL ended the process when its consumer had seen step 3; the thread on disk holds 3."
+            )
+            assert children(pid) == []
+            assert len(list(folder.glob("fixtures-*"))) == 1, "what the newest death left"
+
+        python.run("lab._pace_s = 5")
+        began(python, "lab.more.click()")
+        end = time.monotonic() + 60
+        while len(list(folder.glob("*/thread.sqlite"))) < 3 and time.monotonic() < end:
+            time.sleep(0.05)
+        family = psutil.Process(pid).children(recursive=True)
+        assert len(children(pid)) > 1
+        python.client.shutdown()
+        while python.manager.is_alive() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not python.manager.is_alive()
+        _, alive = psutil.wait_procs(family, timeout=60)
+        assert alive == []
+        assert list(folder.iterdir()) == []
+
+
+def test_importing_the_panel_is_cheap():
+    """Pictures and tables are imported when there is something to draw."""
+    script = """
+import asyncio, sys
+from fixtures.labs.kill_panel import KillLab
+
+async def make():
+    KillLab()
+
+asyncio.run(make())
+print([name for name in ("matplotlib", "pandas") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
