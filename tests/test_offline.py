@@ -4,10 +4,8 @@ A hook on Python's own audit events notes each connection and name look-up that 
 process and kernel that is started; on Linux they run in a network namespace with loopback only besides.
 """
 
-import functools
 import json
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -16,6 +14,7 @@ import pytest
 
 from fixtures.course import CHAPTERS, ROOT
 from tools.check import OPTIONS
+from tools.namespace import namespace
 
 TRACING = {
     "LANGSMITH_TRACING": "true",
@@ -53,27 +52,6 @@ builder.add_edge(START, "node")
 graph = builder.compile()
 graph.invoke({"a": 1})
 """
-
-# Linux counts a new namespace's loopback as down; ip(8) may be missing.
-LOOPBACK_ONLY = """
-import fcntl, os, socket, struct, sys
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-    fcntl.ioctl(s, 0x8914, struct.pack("16sh", b"lo", 0x1))
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-
-
-@functools.cache
-def namespace():
-    """The command that gives a program a network of its own, with nothing in it; None where that can't be."""
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        return None
-    for options in (["-n"], ["-r", "-n"]):
-        command = [unshare, *options, sys.executable, "-c", LOOPBACK_ONLY]
-        if subprocess.run([*command, sys.executable, "-c", ""], capture_output=True).returncode == 0:
-            return command
-    return None
 
 
 @pytest.fixture

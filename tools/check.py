@@ -18,10 +18,10 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def run(python: str, *options: str, env: dict[str, str] | None = None) -> int:
-    """Run the suite with this Python and return pytest's exit code."""
+def run(python: str, *options: str, env: dict[str, str] | None = None, before: tuple[str, ...] = ()) -> int:
+    """Run the suite with this Python, ``before`` being words to put before it; return pytest's exit code."""
     return subprocess.run(
-        [python, "-m", "pytest", *OPTIONS, *options], cwd=ROOT, env={**os.environ, **(env or {})}
+        [*before, python, "-m", "pytest", *OPTIONS, *options], cwd=ROOT, env={**os.environ, **(env or {})}
     ).returncode
 
 

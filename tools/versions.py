@@ -1,8 +1,9 @@
 """Run tests and notebooks, browser left out, on other Pythons and on the oldest supported LangGraph.
 
 ``python -m tools.versions`` takes Python 3.11, 3.12 and 3.13, as far as they are found, with the pinned
-packages, then the oldest LangGraph on 3.11. Names after it choose: ``python -m tools.versions 3.13 oldest``.
-A version that was named and is not found is a failure; one that was not named is left out, and said so.
+packages, then the oldest LangGraph on 3.11, this one cut off from every network where that can be. Names
+after it choose: ``python -m tools.versions 3.13 oldest``. A version that was named and is not found is a
+failure; one that was not named is left out, and said so.
 """
 
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from tools.check import run
 from tools.environment import OLDEST, named
+from tools.namespace import namespace
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -45,9 +47,12 @@ def main(names: list[str]) -> int:
         print(f"\n== {what}", flush=True)
         started = time.monotonic()
         code = subprocess.run([python, str(ROOT / "tools" / "environment.py"), name]).returncode
-        left_out = (*ONCE, *NO_GRAPH) if name == "oldest" else ONCE
+        left_out, cut_off = ((*ONCE, *NO_GRAPH), namespace()) if name == "oldest" else (ONCE, None)
+        what += ", with no network but loopback" if cut_off else ""
         code = code or run(
-            str(named(name).python), "-m", "not nbgrader", *(f"--ignore={path}" for path in left_out)
+            str(named(name).python),
+            *("-m", "not nbgrader", *(f"--ignore={path}" for path in left_out)),
+            before=cut_off or (),
         )
         lines.append(f"{what}: {'FAILED' if code else 'passed'} in {time.monotonic() - started:.0f} s")
         failed = failed or code != 0
