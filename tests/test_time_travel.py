@@ -167,8 +167,11 @@ def test_odd_ids():
             assert (one.payments, one.head, one.total) == (0, "as before", 150)
         one = seen[odd, "invoke(an input)"]
         assert (one.came_back, one.payments, one.head, one.total) == ("total 150", 2, "a new one", 150)
+        assert one.keys == "hours, paid, total"
         one = seen[odd, "update_state"]
-        assert (one.came_back, one.payments, one.head, one.total) == ("no error", 0, "a new one", 0)
+        assert (one.came_back, one.payments, one.head, one.total, one.keys) == (
+            "no error", 0, "a new one", 0, "total"
+        )  # fmt: skip
 
 
 def test_odd_ids_on_each_saver(monday):
