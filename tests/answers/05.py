@@ -160,7 +160,7 @@ def fork(graph, snapshot, values):
     return graph.invoke(None, snapshot.parent_config)
 
 
-# %% wrong [only-looks, right-result, first-step]: replays to find out; gives back what it wrote
+# %% wrong [only-looks, right-result]: replays to find out; gives back what it wrote
 def first_bad(graph, config, is_bad):
     history = list(graph.get_state_history(config))[::-1]
     for snapshot in history:
@@ -197,3 +197,18 @@ def first_bad(graph, config, is_bad):
 
 def fork(graph, snapshot, values):
     return graph.update_state(snapshot.parent_config, values)
+
+
+# %% wrong [first-bad, only-looks, right-result]: the last good one; the state at the change, not at the end
+def first_bad(graph, config, is_bad):
+    good = None
+    for snapshot in reversed(list(graph.get_state_history(config))):
+        if is_bad(snapshot):
+            return good
+        good = snapshot
+
+
+def fork(graph, snapshot, values):
+    changed = graph.update_state(snapshot.parent_config, values)
+    graph.invoke(None, changed)
+    return graph.get_state(changed).values
