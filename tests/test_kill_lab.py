@@ -61,7 +61,7 @@ async def test_the_lab_reads_from_disk_what_the_second_process_then_finds(durabi
             disk, before = lab.on_disk, lab.happened
             assert (lab.stage, lab.found, lab.ran, lab.again) == ("dead", None, (), ())
             await done(lab, lab.second)
-            assert lab.stage == "over"
+            assert (lab.stage, lab.path) == ("over", None)
             one = lab.kills[-1]
             assert (one.point, one.seen, one.happened) == (point, lab.seen, lab.happened)
             assert disk.exists == (one.saved is not None)
@@ -202,13 +202,17 @@ async def test_no_press_disturbs_what_is_on_its_way():
         assert len(lab.kills) == 21
 
 
-async def test_a_new_death_removes_what_the_one_before_left():
+async def test_files_stay_until_the_second_process_has_been_there_or_somebody_else_has_died(own_temp):  # noqa: F811
     async with opened() as lab:
-        await done(lab, lambda: lab.kill(case()))
-        first = lab.path
-        assert first.exists()
-        await done(lab, lab.second, lambda: lab.kill(case(at=1)))
-        assert not first.parent.exists()
+        for press in (lab.second, lambda: lab.kill(case())):
+            await done(lab, lambda: lab.kill(case()))
+            first = lab.path
+            assert first.exists()
+            await done(lab, press)
+            assert not first.parent.exists()
+        await done(lab, lab.second)
+        assert (lab.path, list(own_temp.iterdir())) == (None, [])
+        await done(lab, lambda: lab.kill(case(at=1)))
         assert (lab.found, lab.ran, lab.happened) == (None, (), (1, 0, 0, 0, 0, 0))
         await done(lab, lambda: lab.more(case(at=2)))
         assert lab.path.exists()

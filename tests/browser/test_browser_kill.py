@@ -92,13 +92,18 @@ def test_by_keyboard_alone_double_clicks_and_what_a_screen_reader_hears(opened) 
     keyboard = lab.page.keyboard
     order = lab.tab_order(lab.page.get_by_label("Durability", exact=True), presses=6)
     assert order == [
-        'combobox "Durability"', 'combobox "Moment"', 'combobox "Step"', 'combobox "Consumer reads"',
+        'combobox "Durability"', 'combobox "Moment"', 'spinbutton "Step": "3"', 'combobox "Consumer reads"',
         'button "Kill"', 'button "Start the second process"', 'button "20 more"',
     ]  # fmt: skip
     status = lab.output(PANEL).get_by_role("status")
     assert status.get_attribute("aria-live") == "polite"
+    lab.page.get_by_label("Durability", exact=True).focus()
+    keyboard.press("Space")
+    for key in ("ArrowDown", "ArrowUp", "Enter"):
+        keyboard.press(key)
+    assert lab.focused() == 'combobox "Durability"', "an open list keeps the arrow keys"
     lab.page.get_by_label("Step", exact=True).focus()
-    keyboard.press("ArrowDown")
+    keyboard.press("ArrowUp")
     keyboard.press("Tab")
     keyboard.press("Tab")
     keyboard.press("Enter")
