@@ -14,6 +14,16 @@ def test_kept_answers_are_judged_right(answer: Answer):
     assert set(verdict.failed) == set(answer.fails), str(verdict)
 
 
+@pytest.mark.parametrize("seed", [2, "another student"])
+@pytest.mark.parametrize(
+    "title", ["a batch node that loops, with an async router", "a router that is an ordinary function"]
+)
+def test_other_seeds_say_the_same(title: str, seed: int | str):
+    answer = next(one for one in answers("08") if one.title == title)
+    verdict = c08_batches.check(answer.functions()["build"], seed=seed)
+    assert set(verdict.failed) == set(answer.fails), str(verdict)
+
+
 def test_the_answers_are_enough_and_fail_each_requirement():
     kept = answers("08")
     assert sum(one.right for one in kept) >= 2
