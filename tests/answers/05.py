@@ -212,3 +212,24 @@ def fork(graph, snapshot, values):
     changed = graph.update_state(snapshot.parent_config, values)
     graph.invoke(None, changed)
     return graph.get_state(changed).values
+
+
+# %% wrong [first-step]: the change as if by the node that is due, which works in the loop alone
+def first_bad(graph, config, is_bad):
+    return min(
+        (one for one in graph.get_state_history(config) if is_bad(one)), key=lambda one: one.created_at
+    )
+
+
+def fork(graph, snapshot, values):
+    good = graph.get_state(snapshot.parent_config)
+    return graph.invoke(None, graph.update_state(good.config, values, as_node=good.next[0]))
+
+
+# %% wrong [right-result, runs-from-there, first-step]: the bad values written too
+def first_bad(graph, config, is_bad):
+    return [one for one in graph.get_state_history(config) if is_bad(one)][-1]
+
+
+def fork(graph, snapshot, values):
+    return graph.invoke(None, graph.update_state(snapshot.parent_config, snapshot.values | values))
