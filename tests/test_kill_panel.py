@@ -205,7 +205,9 @@ def test_what_a_lane_shows_is_text():
 # In a kernel
 
 MAKE = """
-import tempfile
+import os, tempfile
+from fixtures import processes
+processes.ask(os.getpid, time_limit_s=60)  # the fork server has a folder in the usual place
 tempfile.tempdir = {folder!r}
 from fixtures.labs.kill_panel import KillLab
 lab = KillLab(pace_s={pace_s})
@@ -221,8 +223,9 @@ def children(pid: int) -> list[psutil.Process]:
 def began(python, press: str) -> str:
     """Press, wait in the cell until processes of the lab run, and return the kernel's process id."""
     return python.run(
-        f"import asyncio, multiprocessing, os\n{press}\n"
-        "while not multiprocessing.active_children(): await asyncio.sleep(0.01)\nprint(os.getpid())"
+        f"import asyncio, multiprocessing\n{press}\nawait asyncio.sleep(0)\n"
+        "while lab.busy() and not multiprocessing.active_children(): await asyncio.sleep(0.01)\n"
+        "print(os.getpid() if lab.busy() else lab.session.sentence)"
     )
 
 
@@ -241,7 +244,7 @@ def test_a_kernel_that_is_interrupted_goes_on_and_one_that_ends_leaves_nothing(t
                 "SIGKILL ended the process when its consumer had seen step 3; the thread on disk holds 3."
             )
             assert children(pid) == []
-            assert len(list(folder.glob("fixtures-*"))) == 1, "what the newest death left"
+            assert len(list(folder.iterdir())) == 1, "what the newest death left"
 
         python.run("lab._pace_s = 5")
         began(python, "lab.more.click()")
