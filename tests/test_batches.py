@@ -1,11 +1,14 @@
 """Exercise 08: what is shown, what is saved, and what the check makes of it."""
 
+import os
 import random
 
+import psutil
 import pytest
 from answer_cells import Answer, answers, run_cell
 
 from fixtures.checks import c08_batches
+from fixtures.checks.judge import judge
 
 
 @pytest.mark.parametrize("answer", answers("08"), ids=lambda one: one.title)
@@ -86,3 +89,24 @@ def test_an_error_and_an_end_in_the_process_that_is_killed_are_told():
         why = {line.key: line.why for line in c08_batches.check(cell[name], seed=1).lines}
         assert said in why["killed"]
         assert said in why["cancelled"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="tells a process by its session")
+def test_a_process_that_does_not_die_is_ended_with_the_verdict(tmp_path):
+    """It hangs only in the process that is to be killed, which is not the first of its session."""
+    right = next(one for one in answers("08") if one.right)
+    note = tmp_path / "pid.txt"
+    hanging = right.source.replace(
+        "        start = len(state",
+        "        import os, time\n"
+        "        if os.getsid(0) != os.getpid():\n"
+        f"            open({str(note)!r}, 'w').write(str(os.getpid()))\n"
+        "            time.sleep(1000)\n"
+        "        start = len(state",
+    )
+    assert hanging != right.source
+    verdict = judge(c08_batches.__name__, {"build": run_cell(hanging)["build"]}, seed=1, limit_s=8)
+    why = {line.key: line.why for line in verdict.lines}
+    assert verdict.failed == ("killed", "goes-on", "goes-on-behind")
+    assert why["killed"] == "still running after 8 s, and ended"
+    assert not psutil.pid_exists(int(note.read_text()))
