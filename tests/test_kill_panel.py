@@ -125,6 +125,25 @@ async def test_the_bar_and_the_table_grow_and_the_picture_says_what_they_say():
         assert shown == [], "a picture is drawn when there is another trial, and not sent again"
 
 
+async def test_the_picture_has_a_place_for_each_durability_and_step(monkeypatch):
+    drawn = []
+
+    def keep(figure) -> bytes:
+        (axes,) = figure.axes
+        names = [
+            [one.get_text() for one in labels] for labels in (axes.get_yticklabels(), axes.get_xticklabels())
+        ]
+        drawn.append((*names, [(one.get_position(), one.get_text()) for one in axes.texts]))
+        return b""
+
+    monkeypatch.setattr("fixtures.views.charts._png", keep)
+    async with panel() as lab:
+        lab.durability.value, lab.moment.value, lab.step.value = "exit", "in-node", 2
+        await pressed(lab, lab.kill, lab.second)
+    rows = [f"SIGKILL · {durability}" for durability in DURABILITIES]
+    assert drawn == [(rows, list("123456"), [((1, 2), "no thread")])]
+
+
 async def test_each_choice_says_when_the_process_dies():
     async with panel() as lab:
         assert tuple(value for _, value in MOMENTS) == POINTS == tuple(ABOUT)
@@ -143,6 +162,7 @@ async def test_presses_from_another_thread_and_double_clicks():
         await asyncio.to_thread(lab.second.click)
         await lab.settled()
         assert "No process has died yet" in lab._said.value
+        lab._pace_s = 1  # longer than the clicks take
         for button in (lab.kill, lab.kill, lab.second, lab.more):
             await asyncio.to_thread(button.click)
         await lab.settled()
