@@ -660,7 +660,9 @@ def ends(book: Book) -> Iterator[Finding]:
     if not re.search(r"^#+ .*what we saw", book.ending, re.I | re.M):
         yield None, "does not end with a heading *What we saw* after its last code cell; add it"
     leads_to = {target for target, _ in _links(book, book.ending)}
-    later = [one for one in book.chapters if one.number > chapter.number and one.ready]
+    later = [
+        one for one in book.chapters if one.number > chapter.number and one.ready and not one.is_appendix
+    ]
     if later and later[0].notebook.as_posix() in book.files and later[0].notebook.as_posix() not in leads_to:
         yield None, f"does not link to the next chapter, {later[0].name}, at its end; add the link"
     folder = f"exercises/{chapter.name}"
