@@ -94,7 +94,7 @@ def tried(*case):
 
 def let_die(durability, name, at):
     """Let a process die in a step; return steps lost, effects of one step, checkpoints of a whole run."""
-    folder = tempfile.mkdtemp()
+    folder = tempfile.mkdtemp(dir=".")
     database, log = f"{folder}/job.sqlite", f"{folder}/log.txt"
 
     def happened(number):
