@@ -17,15 +17,14 @@ def fail(message):
     [
         ("no such thing", "no such thing"),
         ("first line\nsecond line", "first line"),
-        ("<asyncio.locks.Lock object at 0x7fd43 [locked]> is bound", "(a message that names an object)"),
+        ("<asyncio.locks.Lock object at 0x7fd43 [locked]> is bound", "… is bound"),
         ("Not here. The object was created in thread id 12 and this is thread id 13.", "Not here."),
-        ("held at 0xdeadbeef now", "held at"),
-        ("", "(a message that names an object)"),
     ],
 )
 def test_an_error_is_told_without_what_changes(message, says):
     assert errors.meet(lambda: fail(message)) == errors.Met("ValueError", says)
     assert repr(errors.met(ValueError(message))) == f"ValueError: {says}"
+    assert repr(errors.met(ValueError())) == "ValueError"
 
 
 def test_a_call_without_an_error_is_not_passed_over():
@@ -93,7 +92,8 @@ def test_an_async_saver_refuses_a_second_loop(tmp_path):
         async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "threads.sqlite")) as saver:
             return await errors.call_from_two_loops(counter.reducer().compile(checkpointer=saver))
 
-    assert list(asyncio.run(work()).values()) == ["works", "RuntimeError"]
+    expected = ["works", "RuntimeError: … is bound to a different event loop"]
+    assert list(asyncio.run(work()).values()) == expected
 
 
 def test_the_lock_of_another_writer_is_let_go_of(tmp_path, monkeypatch):
