@@ -249,6 +249,8 @@ async def test_closing_ends_the_processes_and_removes_the_files(doing, own_temp)
         await lab.settled()
         assert below() == []
         assert list(own_temp.iterdir()) == []
+        if doing in ("kill", "more"):
+            assert (lab.on_disk, lab.kills, lab.seen) == (None, (), 0), "nobody waited for the steps of 5 s"
         said = lab.sentence
         await done(lab, lambda: lab.kill(case()), lab.second, lambda: lab.more(case()))
         assert lab.sentence == said
