@@ -9,7 +9,7 @@ from hygiene import IGNORE, Book, judge
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from fixtures.course import Chapter
+from fixtures.course import APPENDIX, Chapter
 from tools.notebooks import NOTEBOOK_METADATA, WIDGET_VIEW, files, stored, to_text
 
 FILES = files()
@@ -135,6 +135,17 @@ def judged(book: NotebookNode, name: str = NAME) -> list[hygiene.Complaint]:
 
 def test_a_good_notebook_breaks_no_rule():
     assert judged(good()) == []
+
+
+def test_the_last_chapter_need_not_lead_on_to_an_appendix():
+    book = good()
+    says("ending", ", [next](02_one.ipynb)", "")(book)
+    appendix = chapter("B", part=APPENDIX)
+    files = KNOWN | {appendix.notebook.as_posix()}
+    last = (*COURSE[:2], appendix)
+    assert judge(Book.of(NAME, to_text(book), files, chapters=last)) == []
+    (complaint,) = judge(Book.of(NAME, to_text(book), files, chapters=(*COURSE, appendix)))
+    assert "link to the next chapter, 02_one" in str(complaint)
 
 
 def at(book: NotebookNode, name: str) -> NotebookNode:

@@ -207,6 +207,12 @@ def test_the_table_has_a_row_for_each_chapter_that_is_here(file, monkeypatch):
     assert progress.table().loc[row.name, "exercise"] == "passed"
 
 
+def test_an_appendix_has_no_row(file):
+    assert any(one.is_appendix and one.ready for one in CHAPTERS)
+    expected = [f"{one.number} {one.title}" for one in CHAPTERS if one.ready and not one.is_appendix]
+    assert list(progress.table().index) == expected
+
+
 def test_the_table_says_when_the_file_was_damaged(file, capsys):
     file.write_text("{")
     assert progress.table()["guessed"].sum() == 0
