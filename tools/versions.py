@@ -2,8 +2,8 @@
 
 ``python -m tools.versions`` takes Python 3.11, 3.12 and 3.13, as far as they are found, with the pinned
 packages, then the oldest LangGraph on 3.11, this one cut off from every network where that can be. Names
-after it choose: ``python -m tools.versions 3.13 oldest``. A version that was named and is not found is a
-failure; one that was not named is left out, and said so.
+after it choose: ``python -m tools.versions 3.13 oldest``; ``--short`` leaves the labs out. A version that was
+named and is not found is a failure; one that was not named is left out, and said so.
 """
 
 import subprocess
@@ -24,13 +24,22 @@ ONCE = (
 """What ``make test`` looks at and no version changes: the browser, the files, the set-up."""
 NO_GRAPH = (
     "tests/test_button.py", "tests/test_course_map.py", "tests/test_effects.py", "tests/test_judge.py",
-    "tests/test_predictions.py", "tests/test_progress.py",
+    "tests/test_predictions.py", "tests/test_progress.py", "tests/test_progress_bar.py",
 )  # fmt: skip
 """What another Python may change and another LangGraph does not: left out for the oldest LangGraph."""
+SHORT = (
+    *NO_GRAPH, "tests/test_approval_lab.py", "tests/test_approval_panel.py", "tests/test_batches.py",
+    "tests/test_cancel_lab.py", "tests/test_cancel_panel.py", "tests/test_choose.py",
+    "tests/test_kill_lab.py", "tests/test_kill_panel.py", "tests/test_timeline_lab.py", "tests/test_timeline_panel.py",
+)  # fmt: skip
+"""Left out by ``--short``: the labs and the longest exercises. The experiments that they use stay, as do all
+notebooks: what a reader is shown is looked at on each version at every commit."""
 
 
 def main(names: list[str]) -> int:
     """Run each and print one line for each; return 0 when all passed."""
+    short = "--short" in names
+    names = [name for name in names if name != "--short"]
     unknown = [name for name in names if name not in (*PYTHONS, "oldest")]
     if unknown:
         print(f"no version is called {unknown[0]!r}; use {', '.join(PYTHONS)} or oldest", file=sys.stderr)
@@ -47,7 +56,9 @@ def main(names: list[str]) -> int:
         print(f"\n== {what}", flush=True)
         started = time.monotonic()
         code = subprocess.run([python, str(ROOT / "tools" / "environment.py"), name]).returncode
-        left_out, cut_off = ((*ONCE, *NO_GRAPH), namespace()) if name == "oldest" else (ONCE, None)
+        oldest = name == "oldest"
+        left_out = (*ONCE, *(SHORT if short else NO_GRAPH if oldest else ()))
+        cut_off = namespace() if oldest else None
         what += ", with no network but loopback" if cut_off else ""
         code = code or run(
             str(named(name).python),

@@ -56,7 +56,7 @@ def started(lab: "Lab", shape: str, durability: str, cancel: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_durability_cancelled_at_three_refreshed_continued(opened, shape: str) -> None:
-    lab = opened("print(lab.results_text())")
+    lab = opened("print(lab.results_text())", pace_s=0.1)
     lab.click("More ▸", cell=PANEL)
     kept = 0 if shape == "long_node" else 3
     for durability in DURABILITIES:
