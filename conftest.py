@@ -9,6 +9,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tools.notebooks import ROOT, changed
 
 _folder = tempfile.TemporaryDirectory(prefix="fixtures-tests-", ignore_cleanup_errors=True)
@@ -28,6 +30,27 @@ for _name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", 
 def pytest_unconfigure():
     """Remove the folder; each worker of a parallel run has one of its own."""
     _folder.cleanup()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With ``--dist loadfile`` give a file to one worker, as ever, and the browser's files to two in all.
+
+    Two Chromiums keep two processors busy; other tests often wait, so there are more workers than processors.
+    (Not by ``--dist loadgroup``: xdist writes its groups where pytest 9.2 no longer reads them.)
+    """
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class TwoForTheBrowser(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            if not file.startswith("tests/browser/"):
+                return file
+            return "chapters" if file.endswith("test_browser_chapters.py") else "browser"
+
+    return TwoForTheBrowser(config, log)
 
 
 def pytest_ignore_collect(collection_path, config):

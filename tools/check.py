@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = (
     "tests", "notebooks", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=120",
-    "-n", str(min(2, os.cpu_count() or 1)), "--dist", "loadfile",
+    "-n", str(min(4, 2 * (os.cpu_count() or 1))), "--dist", "loadfile",
     # As listed, so that the browser's files, few and long, come first.
     "--no-loadscope-reorder",
 )  # fmt: skip

@@ -30,7 +30,8 @@ NO_GRAPH = (
 SHORT = (
     *NO_GRAPH, "tests/test_approval_lab.py", "tests/test_approval_panel.py", "tests/test_batches.py",
     "tests/test_cancel_lab.py", "tests/test_cancel_panel.py", "tests/test_choose.py",
-    "tests/test_kill_lab.py", "tests/test_kill_panel.py", "tests/test_timeline_lab.py", "tests/test_timeline_panel.py",
+    "tests/test_kill_lab.py", "tests/test_kill_panel.py", "tests/test_timeline_lab.py",
+    "tests/test_timeline_panel.py",
 )  # fmt: skip
 """Left out by ``--short``: the labs and the longest exercises. The experiments that they use stay, as do all
 notebooks: what a reader is shown is looked at on each version at every commit."""
