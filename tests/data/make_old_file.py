@@ -11,10 +11,12 @@ The tests also call :func:`make_threads` with the versions that are installed.
 import json
 import operator
 import sqlite3
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
@@ -37,6 +39,23 @@ def add(name):
 
 def fail(state):
     raise RuntimeError("as planned")
+
+
+def beside(saver, siblings, node):
+    """Run a node only when the results of so many siblings are saved: a failure can lose what is not yet."""
+
+    def waits(given, config: RunnableConfig):
+        thread = {"configurable": {"thread_id": config["configurable"]["thread_id"]}}
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            newest = saver.get_tuple(thread)
+            now = newest.metadata["step"] == config["metadata"]["langgraph_step"] - 1
+            if now and len({task_id for task_id, *_ in newest.pending_writes}) >= siblings:
+                break
+            time.sleep(0.01)
+        return node(given)
+
+    return waits
 
 
 def ask(state):
@@ -65,6 +84,11 @@ def graphs(saver):
     letters = {name: add(name) for name in "abcd"}
     inner = graph({"x": add("x"), "ask": ask}, [(START, "x"), ("x", "ask"), ("ask", END)])
     middle = graph({"m": add("m"), "inner": inner}, [(START, "m"), ("m", "inner")])
+    at_last = beside(saver, 3, lambda number: {"seen": [10 // number]})
+
+    def divides(number, config: RunnableConfig):
+        return {"seen": [10 // number]} if number else at_last(number, config)
+
     chain = [(START, "a"), ("a", "b"), ("b", "c"), ("c", END)]
 
     def sends(state):
@@ -103,7 +127,7 @@ def graphs(saver):
             **ends,
         ),
         "send failed": graph(
-            {"a": add("a"), "worker": lambda number: {"seen": [10 // number]}, "b": add("b")},
+            {"a": add("a"), "worker": divides, "b": add("b")},
             [(START, "a"), ("worker", "b"), ("a", "b")],
             routes=[("a", sends, ["worker"])],
             **ends,
@@ -121,7 +145,9 @@ def graphs(saver):
         ),
         "failed": graph({"a": add("a"), "b": fail}, [(START, "a"), ("a", "b")], **ends),
         "failed beside": graph(
-            {"a": add("a"), "b": fail, "c": add("c")}, [(START, "a"), ("a", "b"), ("a", "c")], **ends
+            {"a": add("a"), "b": beside(saver, 1, fail), "c": add("c")},
+            [(START, "a"), ("a", "b"), ("a", "c")],
+            **ends,
         ),
         "asking": graph({"a": add("a"), "ask": ask}, [(START, "a"), ("a", "ask")], **ends),
         "asking twice": graph({"ask": ask_twice, "b": add("b")}, [(START, "ask"), (START, "b")], **ends),
