@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from langgraph.types import Command
+from panels import until
 
 from fixtures.experiments.interrupt import DESIGNS, try_designs
 from fixtures.experiments.options import BadOption
@@ -56,12 +57,6 @@ def counts(desk: Session, thread: str) -> tuple[int, int, int]:
 def threads() -> int:
     """Count threads, without those that asyncio keeps in store for ordinary functions, such as the nodes."""
     return sum(not one.name.startswith("asyncio_") for one in threading.enumerate())
-
-
-async def until(condition) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
 
 
 # Questions and answers

@@ -6,10 +6,10 @@ Chapter 06 shows it under nbval strict.
 import asyncio
 import shutil
 import time
-from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
 
+from panels import in_use, pressed, until
 from test_cancel_panel import kernel
 
 from fixtures.experiments.interrupt import DESIGNS
@@ -23,26 +23,8 @@ SENTENCE = "The Approval desk is here once you run this cell: click into it and 
 FIRST, SECOND, THIRD = ORDERS
 
 
-@asynccontextmanager
-async def panel(**options):
-    lab = ApprovalDesk(**{"mail_s": 0} | options)
-    try:
-        yield lab
-    finally:
-        lab.retire()
-        await lab.settled()
-
-
-async def pressed(lab: ApprovalDesk, *buttons) -> None:
-    for button in buttons:
-        button.click()
-        await lab.settled()
-
-
-async def until(condition) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+def panel(**options):
+    return in_use(ApprovalDesk(**{"mail_s": 0} | options))
 
 
 async def test_every_button():

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
+from panels import until
 
 from fixtures.experiments.matrix import DURABILITIES
 from fixtures.experiments.options import BadOption
@@ -42,12 +43,6 @@ async def opened(**options):
 def threads() -> int:
     """Count threads, without those that asyncio keeps in store for ordinary functions, such as the router."""
     return sum(not one.name.startswith("asyncio_") for one in threading.enumerate())
-
-
-async def until(condition) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
 
 
 async def shows(session: Session, number: int) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
@@ -15,6 +15,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
+from panels import in_use, until
 
 from fixtures.graphs import chunks
 from fixtures.labs.button import ButtonTest
@@ -24,20 +25,8 @@ from fixtures.labs.panel import Panel
 SENTENCE = "The Cancel lab is here once you run this cell: click into it and press Shift + Enter."
 
 
-@asynccontextmanager
-async def panel(**options):
-    lab = CancelLab(**{"pace_s": 0.05, "kept_s": 0.1} | options)
-    try:
-        yield lab
-    finally:
-        lab.retire()
-        await lab.settled()
-
-
-async def until(condition) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+def panel(**options):
+    return in_use(CancelLab(**{"pace_s": 0.05, "kept_s": 0.1} | options))
 
 
 def shown(lab: CancelLab) -> str:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
+from panels import until
 from test_kill import below, own_temp  # noqa: F401 (a temporary folder of each test's own, empty at its end)
 
 from fixtures.experiments.kill import DURABILITIES, POINTS, Case, TrialFailed
@@ -42,12 +43,6 @@ async def done(lab: Session, *presses) -> list[str]:
         await lab.settled()
         said.append(lab.sentence)
     return said
-
-
-async def until(condition) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
 
 
 # What a death leaves

@@ -9,9 +9,9 @@ import re
 import subprocess
 import sys
 import time
-from contextlib import asynccontextmanager
 
 import psutil
+from panels import in_use, pressed, until
 from test_cancel_panel import kernel
 from test_kill import below, own_temp  # noqa: F401 (a temporary folder of each test's own, empty at its end)
 
@@ -24,26 +24,8 @@ from fixtures.views import charts, deaths
 SENTENCE = "The Kill lab is here once you run this cell: click into it and press Shift + Enter."
 
 
-@asynccontextmanager
-async def panel(**options):
-    lab = KillLab(**{"pace_s": 0.02} | options)
-    try:
-        yield lab
-    finally:
-        lab.retire()
-        await lab.settled()
-
-
-async def pressed(lab: KillLab, *buttons) -> None:
-    for button in buttons:
-        button.click()
-        await lab.settled()
-
-
-async def until(condition) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+def panel(**options):
+    return in_use(KillLab(**{"pace_s": 0.02} | options))
 
 
 def chips(lab: KillLab, lane: str) -> list[str]:

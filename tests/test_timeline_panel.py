@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from panels import in_use
 from test_cancel_panel import kernel
 from test_timeline_lab import HOSTILE, OLD_FILE, chain, loop_of, on, thousand
 
@@ -25,13 +26,9 @@ async def panel(of=None, thread="1", **options):
     if of is None:
         of = chain().compile(checkpointer=InMemorySaver())
         await of.ainvoke({"total": 0, "seen": []}, on())
-    lab = timeline(of, thread, **options)
-    await lab.settled()
-    try:
-        yield lab
-    finally:
-        lab.retire()
+    async with in_use(timeline(of, thread, **options)) as lab:
         await lab.settled()
+        yield lab
 
 
 def shown(lab: TimelineLab) -> str:
