@@ -1,9 +1,9 @@
 """The Approval desk in a real JupyterLab: by mouse, by keyboard, in both themes, and after a restart."""
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
+from again import a_newer_one_takes_over, it_restarts_and_is_saved
 from nbformat.v4 import new_code_cell
 
 from fixtures.labs.approval import ORDERS, THREADS
@@ -114,25 +114,13 @@ def test_by_keyboard_alone_double_clicks_and_what_a_screen_reader_hears(opened) 
 
 def test_run_again_restart_and_saved_file(opened, jupyter) -> None:
     lab = opened("lab.yes_twice['order-1'].click()", "lab = ApprovalDesk()\nlab")
-    new_orders(lab, "after")
-    lab.run_cell(2)
-    lab.run_cell(3)
-    lab.wait_for_text("A newer Approval desk has taken the place of this one", cell=PANEL)
-    assert lab.button("New orders", cell=PANEL).count() == 0
-    lab.click("New orders", cell=3)
-    lab.wait_for_text("3 orders wait", cell=3)
-    lab.run_all()
-    lab.run_all()
-    assert lab.errors() == []
 
-    lab.restart_kernel()
-    lab.output(3).get_by_text(SENTENCE).wait_for()
-    assert not lab.button("New orders", cell=3).is_visible()
-    lab.run_all()
-    lab.click("New orders", cell=3)
-    lab.wait_for_text("3 orders wait", cell=3)
-    assert lab.errors() == []
-    lab.save()
-    saved = json.loads((jupyter.root / "made.ipynb").read_text())
-    text = saved["cells"][3]["outputs"][0]["data"]["text/plain"]
-    assert "".join(text) == SENTENCE
+    def use(cell: int) -> None:
+        lab.click("New orders", cell=cell)
+        lab.wait_for_text("3 orders wait", cell=cell)
+
+    new_orders(lab, "after")
+    a_newer_one_takes_over(lab, PANEL, name="Approval desk", button="New orders", use=use)
+    it_restarts_and_is_saved(
+        lab, jupyter, name="Approval desk", sentence=SENTENCE, button="New orders", use=use
+    )

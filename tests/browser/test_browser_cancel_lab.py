@@ -5,6 +5,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 import pytest
+from again import a_newer_one_takes_over, it_restarts_and_is_saved
 from nbformat.v4 import new_code_cell
 
 from fixtures.experiments.matrix import DURABILITIES
@@ -184,26 +185,11 @@ def test_it_fits_and_can_be_read(opened) -> None:
 
 def test_run_again_restart_and_saved_file(opened, jupyter) -> None:
     lab = opened("old = lab", "lab = CancelLab(pace_s=0.2)\nlab")
-    lab.click("Start", cell=PANEL)
-    lab.run_cell(2)
-    lab.run_cell(3)
-    lab.wait_for_text("A newer Cancel lab has taken the place of this one", cell=PANEL)
-    assert lab.button("Start", cell=PANEL).count() == 0
-    lab.click("Start", cell=3)
-    lab.wait_for_text("The run has ended by itself", cell=3)
-    lab.run_all()
-    lab.run_all()
-    assert lab.errors() == []
 
-    lab.restart_kernel()
-    lab.output(3).get_by_text(SENTENCE).wait_for()
-    assert not lab.button("Start", cell=3).is_visible()
-    lab.screenshot("cancel-lab-restarted", of=lab.output(3))
-    lab.run_all()
-    lab.click("Start", cell=3)
-    lab.wait_for_text("The run has ended by itself", cell=3)
-    assert lab.errors() == []
-    lab.save()
-    saved = json.loads((jupyter.root / "made.ipynb").read_text())
-    text = saved["cells"][3]["outputs"][0]["data"]["text/plain"]
-    assert "".join(text) == SENTENCE
+    def use(cell: int) -> None:
+        lab.click("Start", cell=cell)
+        lab.wait_for_text("The run has ended by itself", cell=cell)
+
+    lab.click("Start", cell=PANEL)
+    a_newer_one_takes_over(lab, PANEL, name="Cancel lab", button="Start", use=use)
+    it_restarts_and_is_saved(lab, jupyter, name="Cancel lab", sentence=SENTENCE, button="Start", use=use)

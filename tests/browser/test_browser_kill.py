@@ -1,10 +1,10 @@
 """The Kill lab in a real JupyterLab: by mouse, by keyboard, in both themes, narrow, and after a restart."""
 
-import json
 import re
 from typing import TYPE_CHECKING
 
 import pytest
+from again import a_newer_one_takes_over, it_restarts_and_is_saved
 from nbformat.v4 import new_code_cell
 
 if TYPE_CHECKING:
@@ -126,25 +126,11 @@ def test_by_keyboard_alone_double_clicks_and_what_a_screen_reader_hears(opened) 
 
 def test_run_again_restart_and_saved_file(opened, jupyter) -> None:
     lab = opened("lab.more.click()", "lab = KillLab(pace_s=0.05)\nlab")
-    lab.click("Kill", cell=PANEL)
-    lab.run_cell(2)
-    lab.run_cell(3)
-    lab.wait_for_text("A newer Kill lab has taken the place of this one", cell=PANEL)
-    assert lab.button("Kill", cell=PANEL).count() == 0
-    lab.click("Kill", cell=3)
-    lab.wait_for_text("SIGKILL ended the process", cell=3)
-    lab.run_all()
-    lab.run_all()
-    assert lab.errors() == []
 
-    lab.restart_kernel()
-    lab.output(3).get_by_text(SENTENCE).wait_for()
-    assert not lab.button("Kill", cell=3).is_visible()
-    lab.run_all()
-    lab.click("Kill", cell=3)
-    lab.wait_for_text("SIGKILL ended the process", cell=3)
-    assert lab.errors() == []
-    lab.save()
-    saved = json.loads((jupyter.root / "made.ipynb").read_text())
-    text = saved["cells"][3]["outputs"][0]["data"]["text/plain"]
-    assert "".join(text) == SENTENCE
+    def use(cell: int) -> None:
+        lab.click("Kill", cell=cell)
+        lab.wait_for_text("SIGKILL ended the process", cell=cell)
+
+    lab.click("Kill", cell=PANEL)
+    a_newer_one_takes_over(lab, PANEL, name="Kill lab", button="Kill", use=use)
+    it_restarts_and_is_saved(lab, jupyter, name="Kill lab", sentence=SENTENCE, button="Kill", use=use)

@@ -1,10 +1,10 @@
 """The Timeline lab in a real JupyterLab: mouse, keyboard, every look, hostile text, a restart."""
 
-import json
 import time
 from typing import TYPE_CHECKING
 
 import pytest
+from again import a_newer_one_takes_over, it_restarts_and_is_saved
 from nbformat.v4 import new_code_cell
 
 if TYPE_CHECKING:
@@ -197,26 +197,19 @@ with SqliteSaver.from_conn_string("thousand.sqlite") as saver:
 
 def test_run_again_restart_and_saved_file(opened, jupyter) -> None:
     lab = opened(SHOW)
-    lab.button("Run from here", cell=PANEL).dblclick()
-    lab.run_cell(3)
-    lab.wait_for_text("A newer Timeline lab has taken the place of this one", cell=PANEL)
-    assert lab.button("Run from here", cell=PANEL).count() == 0
-    lab.click("▲ Before", cell=3)
-    lab.wait_for_text("You look at c", cell=3)
-    lab.run_all()
-    lab.run_all()
-    lab.wait_for_text("Pick one to look at it.", cell=3)
-    assert lab.errors() == []
 
-    lab.restart_kernel()
-    lab.output(3).get_by_text(SENTENCE).wait_for()
-    assert not lab.button("Run from here", cell=3).is_visible()
-    lab.run_all()
-    lab.wait_for_text("The thread has 5 checkpoints.", cell=3)
-    lab.click("Run from here", cell=3)
-    lab.wait_for_text("No node ran; 1 new checkpoint, c5.", cell=3)
-    assert lab.errors() == []
-    lab.save()
-    saved = json.loads((jupyter.root / "made.ipynb").read_text())
-    text = saved["cells"][3]["outputs"][0]["data"]["text/plain"]
-    assert "".join(text) == SENTENCE
+    def pick(cell: int) -> None:
+        lab.click("▲ Before", cell=cell)
+        lab.wait_for_text("You look at c", cell=cell)
+
+    def run(cell: int) -> None:
+        lab.wait_for_text("The thread has 5 checkpoints.", cell=cell)
+        lab.click("Run from here", cell=cell)
+        lab.wait_for_text("No node ran; 1 new checkpoint, c5.", cell=cell)
+
+    lab.button("Run from here", cell=PANEL).dblclick()
+    a_newer_one_takes_over(lab, PANEL, name="Timeline lab", button="Run from here", use=pick)
+    lab.wait_for_text("Pick one to look at it.", cell=3)
+    it_restarts_and_is_saved(
+        lab, jupyter, name="Timeline lab", sentence=SENTENCE, button="Run from here", use=run
+    )
