@@ -266,7 +266,27 @@ def test_threads_that_run_on_end_with_the_answer():
     ],
 )
 def test_an_answer_that_cannot_be_sent_gets_its_own_line(source, said):
-    assert said in why(check(source))
+    verdict = check(source)
+    assert said in why(verdict)
+    assert str(verdict).count(said) == 1
+    unsent = [line for line in verdict.lines if not line.passed]
+    assert {line.why for line in unsent[1:]} == {"not tried, for the same reason"}
+    assert {(line.tried, line.question) for line in unsent} == {("", "")}
+
+
+def test_a_script_need_not_ask_whether_it_is_the_main_one(tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from fixtures.checks.c02_counter import check\n"
+        "def next_input(graph, config):\n"
+        "    return {'total': graph.get_state(config).values.get('total', 0)}\n"
+        "print(check(None, next_input, seed=1))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    assert done.stdout.count("points") == 1
+    assert done.stdout.count("with_reducer is not a function") == 1
+    assert done.stdout.count("✔") == 2, done.stdout
 
 
 def test_a_helper_from_another_cell_goes_with_the_answer():
