@@ -1,6 +1,7 @@
 """The command line: a table for people, JSON for programs, one line for a wrong option."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -39,6 +40,16 @@ def test_memory_has_null_counts(capsys):
     assert main(["matrix", "--saver", "memory", "--delay", "0.01", "--json"]) == 0
     runs = json.loads(capsys.readouterr().out)
     assert {(run["checkpoints"], run["writes"]) for run in runs} == {(None, None)}
+    assert main(["matrix", "--saver", "memory", "--delay", "0.01", "--shape", "stepwise"]) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert {tuple(row.split()[-2:]) for row in rows} == {("-", "-")}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell's pipe")
+def test_a_reader_that_has_had_enough_gets_no_traceback():
+    command = f"'{sys.executable}' -m fixtures matrix --shape stepwise --delay 0 --saver memory | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
 
 
 def test_the_stream_modes_can_be_chosen(capsys):
