@@ -5,6 +5,7 @@ failures. ``git add`` it to have it tested; named on the command line, it is run
 """
 
 import os
+import signal
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,9 @@ for _name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "MPLCONFIG
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["TMPDIR"] = os.path.join(_folder.name, "tmp")
     os.mkdir(os.environ["TMPDIR"])
+# A script's background job is started with SIGINT ignored, which all its children would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
     os.environ[_name] = "false"
 
