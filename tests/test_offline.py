@@ -149,8 +149,8 @@ def test_the_experiments_in_the_terminal_need_no_network(run, cut_off):
     assert (len(json.loads(done.stdout)), calls) == (16, [])
 
 
-# All tests and notebooks together run in such a namespace with the oldest LangGraph: tools/versions.py.
-@pytest.mark.parametrize("number", ["02", "08"])
+# All notebooks, and most tests, run in such a namespace with the oldest LangGraph: tools/versions.py.
+@pytest.mark.parametrize("number", ["02"])
 def test_a_chapter_needs_no_network(run, cut_off, number):
     nbval = [one for one in OPTIONS if one.startswith("--nbval")]
     # Without the project's conftest.py, which switches tracing off itself.

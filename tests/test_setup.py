@@ -180,7 +180,12 @@ def test_changed_requirements_are_installed_over(made):
 
 
 @pytest.mark.parametrize("fault", ["no stamp", "half a stamp", "another place", "no interpreter"])
-def test_a_half_made_or_moved_environment_is_made_anew(made, fault, capsys):
+def test_a_half_made_or_moved_environment_is_made_anew(made, fault, capsys, tmp_path, monkeypatch):
+    # How one is made was seen above, and takes seconds: here a copy takes its place.
+    shutil.copytree(made.path, tmp_path / "copy", symlinks=True)
+    monkeypatch.setattr(
+        environment, "_create", lambda one, **_: shutil.copytree(tmp_path / "copy", one.path, symlinks=True)
+    )
     (made.path / "old").touch()
     if fault == "no stamp":
         made.stamp.unlink()

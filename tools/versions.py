@@ -2,8 +2,8 @@
 
 ``python -m tools.versions`` takes Python 3.11, 3.12 and 3.13, as far as they are found, with the pinned
 packages, then the oldest LangGraph on 3.11, this one cut off from every network where that can be. Names
-after it choose: ``python -m tools.versions 3.13 oldest``; ``--short`` leaves the labs out. A version that was
-named and is not found is a failure; one that was not named is left out, and said so.
+after it choose: ``python -m tools.versions 3.13 oldest``; ``--short`` leaves the labs and the like out. A
+version that was named and is not found is a failure; one that was not named is left out, and said so.
 """
 
 import subprocess
@@ -29,12 +29,14 @@ NO_GRAPH = (
 """What another Python may change and another LangGraph does not: left out for the oldest LangGraph."""
 SHORT = (
     *NO_GRAPH, "tests/test_approval_lab.py", "tests/test_approval_panel.py", "tests/test_batches.py",
-    "tests/test_cancel_lab.py", "tests/test_cancel_panel.py", "tests/test_choose.py",
-    "tests/test_kill_lab.py", "tests/test_kill_panel.py", "tests/test_timeline_lab.py",
-    "tests/test_timeline_panel.py",
+    "tests/test_cancel_lab.py", "tests/test_cancel_panel.py", "tests/test_choose.py", "tests/test_cli.py",
+    "tests/test_kill.py", "tests/test_kill_lab.py", "tests/test_kill_panel.py", "tests/test_ladder.py",
+    "tests/test_setup_check.py", "tests/test_show.py", "tests/test_timeline_lab.py",
+    "tests/test_timeline_panel.py", "tests/test_two_process.py", "tests/test_views.py",
 )  # fmt: skip
-"""Left out by ``--short``: the labs and the longest exercises. The experiments that they use stay, as do all
-notebooks: what a reader is shown is looked at on each version at every commit."""
+"""Left out by ``--short``: labs, pictures, the terminal, the longest exercises, and the tests of what
+chapters 07 and 09 start in processes of their own. Those chapters stay, as all notebooks do, and so do the
+tests of what LangGraph does: what a reader is shown is looked at on each version at every commit."""
 
 
 def main(names: list[str]) -> int:
