@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, Route
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, Route, expect
 from seen import Cell, Message, Overflow
 from server import PROJECT, JupyterServer
 
@@ -18,6 +18,7 @@ ARTEFACTS = PROJECT / "artifacts" / "browser"
 WAIT_S = 120
 """Seconds that anything on the page may take. A run of a notebook may take :data:`RUN_S`."""
 RUN_S = 600
+expect.set_options(timeout=WAIT_S * 1000)
 
 NOTEBOOK = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook"
 TALLEST = 16_000
@@ -35,6 +36,9 @@ class Lab:
     Nothing here sleeps: each method returns when what it asked for has happened on the page, and raises
     ``playwright.sync_api.TimeoutError`` when it does not.
     """
+
+    expect = staticmethod(expect)
+    """Playwright's own: it waits, as long as anything may take, for what a locator is to become."""
 
     def __init__(self, page: Page, server: JupyterServer) -> None:
         self.page = page

@@ -1,6 +1,7 @@
 """The Cancel lab in a real JupyterLab: pressed by mouse and keyboard, looked at in both themes and narrow."""
 
 import json
+import re
 import statistics
 from typing import TYPE_CHECKING
 
@@ -43,9 +44,11 @@ def select(lab: "Lab", label: str, option: str) -> None:
     lab.page.get_by_label(label, exact=True).select_option(option)
 
 
-def chips(lab: "Lab", kind: str) -> int:
-    """Count the chips that say this of themselves, in both lanes."""
-    return lab.output(PANEL).locator(".fx-state", has_text=f"· {kind}").count()
+def chips_are(lab: "Lab", **counted: int) -> None:
+    """Wait until as many chips say this of themselves, in both lanes; a panel changes by several messages."""
+    for kind, count in counted.items():
+        of_kind = lab.output(PANEL).locator(".fx-state", has_text=f"· {kind.replace('_', ' ')}")
+        lab.expect(of_kind).to_have_count(count)
 
 
 def started(lab: "Lab", shape: str, durability: str, cancel: str) -> None:
@@ -64,19 +67,17 @@ def test_each_durability_cancelled_at_three_refreshed_continued(opened, shape: s
         started(lab, shape, durability, "at chunk 3")
         lab.wait_for_text("Cancelled when the page showed 3 chunks.", cell=PANEL)
         lab.wait_for_text(f"The thread holds {kept} of 6", cell=PANEL)
-        assert chips(lab, "page only") == 3 - kept
-        assert (chips(lab, "checkpoint"), chips(lab, "pending")) == ((2, 1) if kept else (0, 0))
+        chips_are(lab, page_only=3 - kept, checkpoint=2 if kept else 0, pending=1 if kept else 0)
         lab.screenshot(f"cancel-lab-{shape}-{durability}", of=lab.output(PANEL))
 
         lab.click("Refresh the page", cell=PANEL)
         lab.wait_for_text("The page shows what the thread holds:", cell=PANEL)
-        assert chips(lab, "lost") == 3 - kept
+        chips_are(lab, lost=3 - kept)
 
         lab.click("Continue", cell=PANEL)
         how = "It went on with chunk 4" if kept else "The node ran again from its first line"
         lab.wait_for_text(how, cell=PANEL)
-        assert chips(lab, "saved") == chips(lab, "checkpoint") == 6
-        assert chips(lab, "lost") == 0
+        chips_are(lab, saved=6, checkpoint=6, lost=0)
 
         lab.click("Next message", cell=PANEL)
         lab.wait_for_text("The new input began at the entry, with chunk 1", cell=PANEL)
@@ -159,7 +160,7 @@ def test_by_keyboard_alone(opened) -> None:
     lab.wait_for_text("Cancelled when the page showed", cell=PANEL)
     assert lab.focused() == 'button "Cancel"', "the focus stays where it was"
     status = lab.output(PANEL).get_by_role("status")
-    assert status.inner_text().startswith("Cancelled when the page showed")
+    lab.expect(status).to_have_text(re.compile("^Cancelled when the page showed"))
     assert status.get_attribute("aria-live") == "polite"
     assert lab.errors() == []
 

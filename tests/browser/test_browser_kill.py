@@ -39,19 +39,13 @@ def select(lab: "Lab", label: str, option: str) -> None:
     lab.page.get_by_label(label, exact=True).select_option(option)
 
 
-def said(lab: "Lab") -> str:
-    return lab.output(PANEL).get_by_role("status").inner_text()
-
-
-def chips(lab: "Lab", lane: str) -> list[str]:
-    """Return what the chips of a lane say of themselves: ``3 · lost``; a place without one is left out."""
+def chips_are(lab: "Lab", lane: str, said: list[str]) -> None:
+    """Wait until the chips of a lane say this of themselves, as in ``3 · lost``; empty places left out."""
     found = lab.output(PANEL).get_by_role("list", name=f"Steps {lane}").locator("li:not(.fx-empty) .fx-state")
-    return [text.split(" · ")[1] for text in found.all_inner_texts()]
+    lab.expect(found).to_have_text([re.compile(rf" · {one}$") for one in said])
 
 
 def test_kill_second_process_and_twenty_more_in_every_look(opened) -> None:
-    from playwright.sync_api import expect
-
     lab = opened("print(lab.results().to_csv())")
     for durability, held in (("exit", 0), ("sync", 2)):
         select(lab, "Durability", durability)
@@ -59,23 +53,23 @@ def test_kill_second_process_and_twenty_more_in_every_look(opened) -> None:
         lab.click("Kill", cell=PANEL)
         lab.wait_for_text("SIGKILL ended the process in the node of step 3", cell=PANEL)
         lab.wait_for_text(f"The thread on disk holds {held} of 6", cell=PANEL)
-        assert chips(lab, "that the consumer saw") == (["saved"] * 2 if held else ["lost"] * 2)
-        assert chips(lab, "on disk") == ["checkpoint"] * held
-        assert chips(lab, "whose effect happened") == ["once"] * 3
+        chips_are(lab, "that the consumer saw", ["saved" if held else "lost"] * 2)
+        chips_are(lab, "on disk", ["checkpoint"] * held)
+        chips_are(lab, "whose effect happened", ["once"] * 3)
         lab.click("Start the second process", cell=PANEL)
         lab.wait_for_text("The second process found", cell=PANEL)
-    assert chips(lab, "that the second process ran") == ["again", "ran", "ran", "ran"]
-    assert chips(lab, "whose effect happened") == ["once", "once", "twice", "once", "once", "once"]
+    chips_are(lab, "that the second process ran", ["again", "ran", "ran", "ran"])
+    chips_are(lab, "whose effect happened", ["once", "once", "twice", "once", "once", "once"])
 
     select(lab, "Durability", "async")
     select(lab, "Moment", "update seen")
     lab.click("20 more", cell=PANEL)
     lab.output(PANEL).get_by_role("progressbar", name="Trials that are over").wait_for()
     lab.wait_for_text("20 trials are over, 20 in all.", cell=PANEL)
-    assert lab.output(PANEL).locator("table tbody tr").count() == 3
+    lab.expect(lab.output(PANEL).locator("table tbody tr")).to_have_count(3)
     picture = lab.output(PANEL).get_by_role("img")
     # It is drawn anew by a message of its own.
-    expect(picture).to_have_attribute(
+    lab.expect(picture).to_have_attribute(
         "alt", re.compile(r"the consumer reads updates\. After SIGKILL, async (lost|left)")
     )
     lab.click("Kill", cell=PANEL)
@@ -115,7 +109,9 @@ def test_by_keyboard_alone_double_clicks_and_what_a_screen_reader_hears(opened) 
     keyboard.press("Tab")
     keyboard.press("Space")
     lab.wait_for_text("The second process found 4 steps and ran steps 5 and 6.", cell=PANEL)
-    assert said(lab).endswith("No step ran twice: the outside world counted each of them once.")
+    lab.expect(status).to_have_text(
+        re.compile("No step ran twice: the outside world counted each of them once.$")
+    )
     lab.button("Kill", cell=PANEL).dblclick()
     lab.wait_for_text("SIGKILL ended the process", cell=PANEL)
     lab.button("Start the second process", cell=PANEL).dblclick()

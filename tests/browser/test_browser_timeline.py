@@ -1,5 +1,6 @@
 """The Timeline lab in a real JupyterLab: mouse, keyboard, every look, hostile text, a restart."""
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -79,8 +80,8 @@ def test_pick_compare_run_edit_and_mistype_in_every_look(opened) -> None:
     output = lab.output(PANEL)
     listed(lab).locator("option", has_text="c2").click()
     picked(lab, "c2")
-    assert output.locator(".fx-tree .fx-picked").text_content().startswith("c2 ")
-    assert f"['a{HOSTILE}']" in output.locator(".fx-look").last.inner_text()
+    lab.expect(output.locator(".fx-tree .fx-picked")).to_have_text(re.compile("^c2 "))
+    lab.expect(output.locator(".fx-look").last).to_contain_text(f"['a{HOSTILE}']")
 
     lab.page.get_by_label("Compare with", exact=True).select_option(index=2)
     lab.wait_for_text("c1 beside c2: 2 of 2 keys differ", cell=PANEL)
@@ -89,7 +90,7 @@ def test_pick_compare_run_edit_and_mistype_in_every_look(opened) -> None:
     lab.wait_for_text("b, c ran; 3 new checkpoints, c5 to c7.", cell=PANEL)
     lab.wait_for_text("The outside world received: b ×1, c ×1.", cell=PANEL)
     picked(lab, "c7")
-    assert listed(lab).locator("option").count() == 8
+    lab.expect(listed(lab).locator("option")).to_have_count(8)
 
     values = lab.page.get_by_label("New values, as JSON", exact=True)
     values.fill('{"total": 40, ')
@@ -116,8 +117,6 @@ def test_pick_compare_run_edit_and_mistype_in_every_look(opened) -> None:
 
 
 def test_by_keyboard_alone(opened) -> None:
-    from playwright.sync_api import expect
-
     lab = opened()
     keyboard = lab.page.keyboard
     number = lab.page.get_by_label("Checkpoint c", exact=True)
@@ -137,7 +136,7 @@ def test_by_keyboard_alone(opened) -> None:
     keyboard.press("Enter")
     picked(lab, "c1")
     status = lab.output(PANEL).get_by_role("status")
-    assert status.inner_text() == "You look at c1 · step 0 · loop · next a."
+    lab.expect(status).to_have_text("You look at c1 · step 0 · loop · next a.")
     assert status.get_attribute("aria-live") == "polite"
     lab.button("Run from here", cell=PANEL).focus()
     keyboard.press("Enter")
@@ -145,7 +144,7 @@ def test_by_keyboard_alone(opened) -> None:
     number.fill("77")
     keyboard.press("Enter")
     lab.wait_for_text("There is no checkpoint c77 here: choose from c0 to c8.", cell=PANEL)
-    expect(number).to_have_value("8")  # it comes by a message of its own
+    lab.expect(number).to_have_value("8")  # it comes by a message of its own
     assert lab.errors() == []
 
 
@@ -170,7 +169,7 @@ with SqliteSaver.from_conn_string("thousand.sqlite") as saver:
 """
     lab = opened(make=make, show=f'lab = timeline("thousand.sqlite", "{HOSTILE}")\nlab')
     output = lab.output(PANEL)
-    assert listed(lab).locator("option").count() == 1000
+    lab.expect(listed(lab).locator("option")).to_have_count(1000)
     assert not lab.button("Run from here", cell=PANEL).is_visible()
     picked(lab, "c999")
     took = []
@@ -179,7 +178,7 @@ with SqliteSaver.from_conn_string("thousand.sqlite") as saver:
         listed(lab).select_option(index=number)
         picked(lab, f"c{number}")
         took.append(time.perf_counter() - start)
-        assert output.locator(".fx-tree .fx-picked").text_content().startswith(f"c{number} ")
+        lab.expect(output.locator(".fx-tree .fx-picked")).to_have_text(re.compile(f"^c{number} "))
     lab.page.get_by_label("Checkpoint c", exact=True).fill("500")
     lab.page.keyboard.press("Enter")
     picked(lab, "c500")
