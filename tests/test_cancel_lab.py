@@ -601,18 +601,19 @@ async def test_fifty_starts_and_cancels_leave_nothing_and_do_not_slow_down():
 
     async with opened() as lab:
         await started(lab, fast(cancel_at=1))
-        before, took = left(lab), []
+        before, worked = left(lab), []
         for number in range(50):
-            begun = time.perf_counter()
+            begun = time.process_time()
             lab.start(fast(SHAPES[number % 2], DURABILITIES[number % 4], pace_s=0.02))
             await shows(lab, 1)
             lab.cancel()
             await lab.settled()
-            took.append(time.perf_counter() - begun)
+            worked.append(time.process_time() - begun)
         assert left(lab) == before
         assert before[0] == 1, "this test itself"
         assert len(lab.runs) == 51
-        assert statistics.median(took[-10:]) < 3 * statistics.median(took[:10]), took
+        # This process's own work, not the clock's time: what else the machine does must not count.
+        assert min(worked[-10:]) < 2 * min(worked[:10]), worked
 
 
 @pytest.mark.parametrize("after", ["start", "first chunk", "lost page", "end", "nothing"])
