@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 
 import pytest
 
@@ -110,11 +109,18 @@ def test_the_oldest_versions_in_the_readme_are_what_pyproject_allows():
         )
 
 
-def test_the_command_says_when_the_readme_is_up_to_date():
-    done = subprocess.run(
-        [sys.executable, "tools/readme.py", "--check"], cwd=ROOT, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, "README.md is up to date"), done.stderr
+def test_the_command_says_whether_the_readme_is_up_to_date(capsys, monkeypatch, tmp_path):
+    assert readme.main(["--check"]) == 0
+    assert capsys.readouterr().out == "README.md is up to date\n"
+    text = text_of("README.md")
+    spoilt = text.replace("| 00 | [Start here]", "| 00 | [Begin here]")
+    (tmp_path / "README.md").write_text(spoilt, encoding="utf-8")
+    monkeypatch.setattr(readme, "ROOT", tmp_path)
+    assert readme.main(["--check"]) == 1
+    assert "run make readme" in capsys.readouterr().err
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == spoilt, "--check writes nothing"
+    assert readme.main([]) == 0
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == text
 
 
 def test_the_command_for_the_readmes_picture_names_the_cell_of_the_lab():
